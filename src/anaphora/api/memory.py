@@ -334,7 +334,13 @@ class Memory(LastingMemories, FeatureCalls):
                 read=read,
             )
 
-    @operation("write", http=Http("POST /v1/import", repeatable=True, long=True))
+    @operation(
+        "write",
+        http=Http("POST /v1/import", repeatable=True, long=True),
+        parameters={
+            "again": Parameter("Bring back turns that were deleted or redacted here."),
+        },
+    )
     def import_(
         self,
         source: str | os.PathLike[str] | Iterable[Source],

@@ -17,7 +17,7 @@ from typing import Any, Final, Literal, Protocol, TypeVar
 
 from anaphora.calls.arguments import ArgumentChecks, checked
 from anaphora.calls.limits import limited
-from anaphora.calls.parameters import CallParameter, Parameter, call_parameters
+from anaphora.calls.parameters import PARAMETERS, CallParameter, Parameter, call_parameters
 from anaphora.system.zones import times_shown_in
 from anaphora.values.actions import DIGESTED, AuditAction
 from anaphora.values.conversations import Degraded
@@ -138,6 +138,10 @@ class Operation:
             for parameter in call_parameters(self.function, hints, self.described)
         }
 
+    def describe(self, name: str) -> Parameter:
+        """The meaning and bounds of one parameter. No type is resolved."""
+        return self.described.get(name) or PARAMETERS[name]
+
     def record(self, view: HomeView, ids: Iterable[str], question: str = "") -> None:
         """Add the call to the audit trail, if one is kept. `StoreError` if that fails."""
         rule = self.audit
@@ -205,6 +209,12 @@ def operation(
         return call  # type: ignore[return-value]
 
     return describe
+
+
+def operation_of(call: Callable[..., Any]) -> Operation:
+    """The description of a public method, such as `Memory.search`."""
+    described: Operation = vars(call)[_DESCRIPTION]
+    return described
 
 
 def operations_of(owner: type) -> dict[str, Operation]:

@@ -84,7 +84,7 @@ MEMORY_FIELDS: Final[Mapping[str, MemoryField]] = {
     ),
     "tags": MemoryField("tags", "Words to filter by.", filtered=True, changes="in_place"),
     "reinforce_count": MemoryField("number", filtered=True),
-    "conversation_id": MemoryField("text"),
+    "conversation_id": MemoryField("text", "Which conversation it comes from."),
     "turn_index": MemoryField("number", "Which turn of that conversation it comes from, from 0."),
     "supersedes": MemoryField("id", "The id of one that it replaces."),
     "dedupe": MemoryField("flag"),

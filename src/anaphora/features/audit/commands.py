@@ -6,12 +6,21 @@ from typing import Annotated, cast
 
 import typer
 
-from anaphora.features.audit.values import AuditEntry, AuditReport, AuditStatus
+from anaphora.calls.parameters import PARAMETERS
+from anaphora.features.audit.values import (
+    ABOUT,
+    ACTION,
+    BEFORE,
+    QUESTION,
+    TIP,
+    AuditEntry,
+    AuditReport,
+    AuditStatus,
+)
 from anaphora.surfaces.cli.options import Json
 from anaphora.surfaces.cli.output import console, present, styled
 from anaphora.surfaces.cli.progress import READ, long_work
 from anaphora.surfaces.cli.where import open_memory
-from anaphora.surfaces.meanings import meaning
 from anaphora.surfaces.wire import counted
 from anaphora.text.short_ids import short_place
 from anaphora.text.shown_times import shown_minute
@@ -53,11 +62,11 @@ def status(context: typer.Context, as_json: Json = False) -> None:
 @app.command()
 def show(
     context: typer.Context,
-    limit: Annotated[int, typer.Option(min=1, help=meaning("limit"))] = 50,
-    before: Annotated[int | None, typer.Option(min=1, help=meaning("before", "/v1/audit"))] = None,
-    action: Annotated[str | None, typer.Option(help=meaning("action", "/v1/audit"))] = None,
-    about: Annotated[str | None, typer.Option(help=meaning("about", "/v1/audit"))] = None,
-    question: Annotated[str | None, typer.Option(help=meaning("question", "/v1/audit"))] = None,
+    limit: Annotated[int, typer.Option(min=1, help=PARAMETERS["limit"].meaning)] = 50,
+    before: Annotated[int | None, typer.Option(min=1, help=BEFORE)] = None,
+    action: Annotated[str | None, typer.Option(help=ACTION)] = None,
+    about: Annotated[str | None, typer.Option(help=ABOUT)] = None,
+    question: Annotated[str | None, typer.Option(help=QUESTION)] = None,
     as_json: Json = False,
 ) -> None:
     """Show entries, newest first."""
@@ -75,7 +84,7 @@ def show(
 @app.command()
 def verify(
     context: typer.Context,
-    tip: Annotated[str | None, typer.Option(help=meaning("tip", "/v1/audit/verify"))] = None,
+    tip: Annotated[str | None, typer.Option(help=TIP)] = None,
     as_json: Json = False,
 ) -> None:
     """Verify the whole trail; exit code 1 if an entry does not follow from the previous one."""

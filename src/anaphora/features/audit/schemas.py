@@ -6,6 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from anaphora.features.audit.values import ABOUT, ACTION, BEFORE, QUESTION, TIP
 from anaphora.surfaces.rest.schemas import Name, Parameters, Query
 from anaphora.values.actions import AuditAction
 
@@ -14,13 +15,13 @@ class AuditQuery(Parameters):
     """Which entries of the audit trail."""
 
     limit: Annotated[int, Field(ge=1, le=1_000)] = 50
-    before: Annotated[int, Field(ge=1)] | None = None
-    action: AuditAction | None = None
-    about: Name | None = None
-    question: Query | None = None
+    before: Annotated[int, Field(ge=1)] | None = Field(None, description=BEFORE)
+    action: Annotated[AuditAction | None, Field(description=ACTION)] = None
+    about: Annotated[Name | None, Field(description=ABOUT)] = None
+    question: Annotated[Query | None, Field(description=QUESTION)] = None
 
 
 class TipQuery(Parameters):
     """A tip that was noted before."""
 
-    tip: Name | None = None
+    tip: Annotated[Name | None, Field(description=TIP)] = None

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from typing import Final, Literal
 
 from anaphora.values.actions import AuditAction
 
 AuditFault = Literal["changed", "missing", "truncated", "other_tip"]
+
+# What the parameters of the trail's routes and commands mean.
+BEFORE: Final = "Only entries with lower numbers: the next page."
+ACTION: Final = "Only entries of this kind."
+ABOUT: Final = "Only entries about this memory, note or conversation."
+QUESTION: Final = "Only entries of this question, in exactly this wording."
+TIP: Final = "An earlier tip: `NUMBER:LINK`."
 
 
 @dataclass(frozen=True, slots=True)

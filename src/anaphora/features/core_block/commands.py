@@ -7,14 +7,13 @@ from typing import Annotated
 import typer
 
 from anaphora.api.memory import Memory
-from anaphora.surfaces.cli.options import Json
+from anaphora.calls.operation import operation_of
+from anaphora.surfaces.cli.options import Json, option
 from anaphora.surfaces.cli.output import console, present, show_notices, show_text, styled
 from anaphora.surfaces.cli.where import open_memory
-from anaphora.surfaces.meanings import TOKENS, meaning
 from anaphora.surfaces.wire import counted
 from anaphora.text.short_ids import short_id
 from anaphora.text.shown_times import shown_day
-from anaphora.values.context import LEAST_BUDGET
 from anaphora.values.memories import CoreBlock, CoreEntry
 
 app = typer.Typer(
@@ -23,7 +22,7 @@ app = typer.Typer(
 Which = Annotated[
     str, typer.Argument(metavar="ID", help="The memory: its id, its last characters, or its path.")
 ]
-_AT = meaning("position")
+_AT = operation_of(Memory.pin).describe("position").meaning
 
 
 def register(program: typer.Typer) -> None:
@@ -34,7 +33,7 @@ def register(program: typer.Typer) -> None:
 @app.command()
 def show(
     context: typer.Context,
-    budget: Annotated[int | None, typer.Option(min=LEAST_BUDGET, help=TOKENS)] = None,
+    budget: Annotated[int | None, option(Memory.core_block, "budget")] = None,
     block: Annotated[bool, typer.Option("--block", help="The text as an agent gets it.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -53,7 +52,7 @@ def show(
 def add(
     context: typer.Context,
     text: Annotated[str, typer.Argument(help="What every session should know, in a sentence.")],
-    path: Annotated[str | None, typer.Option(help=meaning("path"))] = None,
+    path: Annotated[str | None, option(Memory.remember, "path")] = None,
     at: Annotated[int | None, typer.Option("--at", min=1, help=_AT)] = None,
     as_json: Json = False,
 ) -> None:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Final, get_args
+from typing import TYPE_CHECKING, Final
 
-from anaphora.features.deep.values import Budget, DeepAnswer, Gap, Scope
+from anaphora.api.memory import Memory
+from anaphora.features.deep.values import Budget, DeepAnswer, Gap
 from anaphora.ingest.secrets.masking import mask
 from anaphora.surfaces.mcp_server.render import MOST, compose
 from anaphora.surfaces.mcp_server.schemas import (
-    choice,
+    arguments,
     enveloped,
     enveloped_rows,
-    flag,
     result,
     text,
 )
@@ -23,7 +23,6 @@ from anaphora.text.display import headed, one_line, quoted
 from anaphora.text.shown_times import shown_minute
 
 if TYPE_CHECKING:
-    from anaphora.api.memory import Memory
     from anaphora.features.deep.values import DeepStep
 
 _MOST_OF_A_SOURCE: Final = 600
@@ -92,9 +91,15 @@ TOOLS: Final = (
         "evidence.",
         {
             "query": text("", minLength=1),
-            "scope": choice(get_args(Scope), "recent_sessions"),
-            "conversationId": text("For current_session."),
-            "includeMemory": flag(True),
+            **arguments(
+                Memory.deep_recall,
+                "scope conversation_id include_memory",
+                {
+                    "scope": {"description": ""},
+                    "conversation_id": {"description": "For current_session."},
+                    "include_memory": {"description": ""},
+                },
+            ),
             "executionSeconds": {
                 "type": "number",
                 "description": "Limit for one run of its code.",
@@ -121,7 +126,7 @@ TOOLS: Final = (
         160,
         "Questions without an answer",
         "What was asked and could not be answered, the most asked first.",
-        {"status": choice(("open", "closed", "expired"), "open")},
+        arguments(Memory.gaps, "status", {"status": {"description": ""}}),
         enveloped_rows(result(Gap, "id question asked?")),
         by_default=False,
     ),

@@ -12,7 +12,7 @@ from rich.text import Text
 from anaphora.api.memory import Memory
 from anaphora.errors import InvalidInput, NotEmpty, NotFound, UnreadableDocument
 from anaphora.features.documents.values import AddedDocument, Document
-from anaphora.surfaces.cli.options import Json
+from anaphora.surfaces.cli.options import Json, option
 from anaphora.surfaces.cli.output import (
     EXIT_PARTLY,
     console,
@@ -26,7 +26,6 @@ from anaphora.surfaces.cli.output import (
 from anaphora.surfaces.cli.progress import AGAIN, long_work
 from anaphora.surfaces.cli.vectors import finish_vectors
 from anaphora.surfaces.cli.where import note_missing, open_memory, typed_path
-from anaphora.surfaces.meanings import meaning
 from anaphora.surfaces.wire import counted, time_of
 from anaphora.text.display import one_line
 from anaphora.text.short_ids import short_id, short_turn
@@ -108,7 +107,7 @@ def add(
 def list_(
     context: typer.Context,
     history: Annotated[bool, typer.Option("--history", help="Past versions, too.")] = False,
-    limit: Annotated[int, typer.Option(min=1, help=meaning("limit"))] = 50,
+    limit: Annotated[int, option(Memory.documents, "limit")] = 50,
     as_json: Json = False,
 ) -> None:
     """List documents, last added first."""

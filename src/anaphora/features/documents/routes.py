@@ -5,10 +5,11 @@ from __future__ import annotations
 from functools import partial
 from typing import Annotated, Any
 
-from fastapi import Query, Request
+from fastapi import Path, Query, Request
 from starlette.responses import Response
 
 from anaphora.api.memory import Memory
+from anaphora.calls.parameters import VISIBLE
 from anaphora.features.documents.calls import DocumentCalls
 from anaphora.features.documents.schemas import (
     NewDocumentQuery,
@@ -16,11 +17,14 @@ from anaphora.features.documents.schemas import (
 from anaphora.features.documents.values import AddedDocument
 from anaphora.surfaces.rest.calls import answer, caller_of, in_threads_of, service_of
 from anaphora.surfaces.rest.routing import LaneRouter
-from anaphora.surfaces.rest.schemas import DeleteQuery, Name
+from anaphora.surfaces.rest.schemas import DeleteQuery
 from anaphora.values.memories import Forgotten
 
 router = LaneRouter("documents")
 router.offer(DocumentCalls)
+DocumentId = Annotated[
+    str, Path(description="The document.", min_length=1, max_length=1024, pattern=VISIBLE)
+]
 _BYTES = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
 
 
@@ -62,7 +66,7 @@ async def add_document(request: Request, query: Annotated[NewDocumentQuery, Quer
     summary="The file of a document",
     responses={200: {"description": "Its bytes, as they were added.", "content": _BYTES}},
 )
-async def document_file(request: Request, document_id: Name) -> Response:
+async def document_file(request: Request, document_id: DocumentId) -> Response:
     """404 also if only its text was stored."""
     service, namespace = service_of(request), caller_of(request).namespace
     content = await service.run(
@@ -74,7 +78,7 @@ async def document_file(request: Request, document_id: Name) -> Response:
 
 
 @router.answers("DELETE /documents/{document_id}", "Forget a document", Forgotten, kind="document")
-def forget_document(memory: Memory, document_id: Name, query: DeleteQuery) -> Any:
+def forget_document(memory: Memory, document_id: DocumentId, query: DeleteQuery) -> Any:
     """With all its versions. `undoable`: after a day; `soft`: only out of recall."""
     document = memory.document(document_id)
     return memory.forget(document.id, soft=query.soft, undoable=query.undoable)

@@ -10,13 +10,14 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
+from anaphora.api.memory import Memory
 from anaphora.errors import UnknownFormat
 from anaphora.ingest.transcripts import IDLE, TranscriptWatch, WatchReport
 from anaphora.settings import client_folders, load_settings
 from anaphora.store.home.sealing import folder_name
 from anaphora.surfaces.cli.conversation import app as conversation
 from anaphora.surfaces.cli.offers import choose_offers, find_offers
-from anaphora.surfaces.cli.options import Json
+from anaphora.surfaces.cli.options import Json, option
 from anaphora.surfaces.cli.output import (
     EXIT_INPUT,
     EXIT_PARTLY,
@@ -33,7 +34,6 @@ from anaphora.surfaces.cli.where import (
     open_memory,
     typed_path,
 )
-from anaphora.surfaces.meanings import meaning
 from anaphora.surfaces.wire import counted
 from anaphora.text.display import one_line
 from anaphora.values.conversations import ImportReport
@@ -140,7 +140,7 @@ def import_(
             show_default=False,
         ),
     ] = None,
-    again: Annotated[bool, typer.Option(help=meaning("again"))] = False,
+    again: Annotated[bool, option(Memory.import_, "again")] = False,
     embed: Annotated[bool, typer.Option(help=EMBED)] = True,
     as_json: Json = False,
 ) -> None:

@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from anaphora.api.memory import Memory
 from anaphora.features.projects.values import (
     DiaryEntry,
     IndexReport,
@@ -19,7 +20,7 @@ from anaphora.features.projects.values import (
     Target,
     WarmUp,
 )
-from anaphora.surfaces.cli.options import Json, Timeout
+from anaphora.surfaces.cli.options import Json, Timeout, argument, option
 from anaphora.surfaces.cli.output import (
     EXIT_PARTLY,
     console,
@@ -34,12 +35,11 @@ from anaphora.surfaces.cli.output import (
 from anaphora.surfaces.cli.progress import AGAIN, long_work
 from anaphora.surfaces.cli.vectors import EMBED, finish_vectors
 from anaphora.surfaces.cli.where import open_memory, typed_path
-from anaphora.surfaces.meanings import NOTE, TOKENS, meaning
 from anaphora.surfaces.wire import counted
 from anaphora.text.display import one_line
 from anaphora.text.short_ids import short_id
 from anaphora.text.shown_times import shown_day, shown_minute
-from anaphora.values.context import LEAST_BUDGET, ContextMemory
+from anaphora.values.context import ContextMemory
 
 app = typer.Typer(no_args_is_help=True, help="Projects: index them, recall for a task.")
 
@@ -150,7 +150,7 @@ def recall(
     context: typer.Context,
     focus: Annotated[list[str], typer.Argument(help="The task, in one or several statements.")],
     project: InProject = None,
-    budget: Annotated[int, typer.Option(min=LEAST_BUDGET, help=TOKENS)] = 2000,
+    budget: Annotated[int, option(Memory.recall_context, "budget")] = 2000,
     timeout: Timeout = None,
     why: Annotated[bool, typer.Option("--why", help="Show the parts of each score.")] = False,
     block: Annotated[bool, typer.Option("--block", help="The compact text for an agent.")] = False,
@@ -247,7 +247,7 @@ def warm_up(
     context: typer.Context,
     topic: Annotated[str | None, typer.Argument(help="What the session is about.")] = None,
     project: InProject = None,
-    budget: Annotated[int, typer.Option(min=LEAST_BUDGET, help=TOKENS)] = 2000,
+    budget: Annotated[int, option(Memory.warm_up, "budget")] = 2000,
     block: Annotated[bool, typer.Option("--block", help="The compact text for an agent.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -298,7 +298,7 @@ def _show_warm_up(out: Console, warm: WarmUp) -> None:
 
 def observe(
     context: typer.Context,
-    text: Annotated[str, typer.Argument(help=NOTE)],
+    text: Annotated[str, argument(Memory.observe, "text")],
     kind: Annotated[
         str,
         typer.Option(help="blocker, code_insight, constraint, decision, fact, note or preference."),
@@ -329,7 +329,7 @@ def observe(
 def notes(
     context: typer.Context,
     project: InProject = None,
-    limit: Annotated[int, typer.Option(min=1, help=meaning("limit"))] = 20,
+    limit: Annotated[int, option(Memory.notes, "limit")] = 20,
     as_json: Json = False,
 ) -> None:
     """List current notes, the latest first."""
@@ -350,8 +350,8 @@ def diary(
         str | None,
         typer.Argument(help="What was done, learned, and is next; without it the diary is read."),
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, help=meaning("limit"))] = 20,
-    subject: Annotated[str | None, typer.Option(help=meaning("subject"))] = None,
+    limit: Annotated[int, option(Memory.diary, "limit")] = 20,
+    subject: Annotated[str | None, option(Memory.write_diary, "subject")] = None,
     tag: Annotated[list[str] | None, typer.Option(help="A tag; may be repeated.")] = None,
     project: InProject = None,
     as_json: Json = False,

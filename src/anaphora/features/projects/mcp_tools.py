@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, get_args
+from typing import Final, get_args
 
+from anaphora.api.memory import Memory
 from anaphora.features.projects.values import (
-    LEAST_BUDGET,
-    NOTE_KINDS,
     DiaryEntry,
     Quality,
     RecallPackage,
@@ -16,21 +15,13 @@ from anaphora.features.projects.values import (
 )
 from anaphora.ingest.secrets.masking import mask
 from anaphora.surfaces.mcp_server.schemas import (
-    STRINGS,
-    TAGS,
-    choice,
-    count,
+    arguments,
     enveloped,
-    flag,
     result,
     text,
 )
 from anaphora.surfaces.mcp_server.tool import Answer, Arguments, CallContext, Tool
-from anaphora.surfaces.meanings import NOTE
 from anaphora.surfaces.wire import plain
-
-if TYPE_CHECKING:
-    from anaphora.api.memory import Memory
 
 NOTHING_YET: Final = "Nothing is stored yet that a new session should know."
 
@@ -91,9 +82,15 @@ TOOLS: Final = (
                 "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}],
                 "description": "The task; name files and symbols.",
             },
-            "project": text(_PROJECT),
-            "budget": count("Tokens.", LEAST_BUDGET, 100_000, 2000),
-            "includeSources": flag(False, "Also scores and relations."),
+            **arguments(
+                Memory.recall_context,
+                "project budget include_sources",
+                {
+                    "project": {"description": _PROJECT},
+                    "budget": {"description": "Tokens.", "maximum": 100_000},
+                    "include_sources": {"description": "Also scores and relations."},
+                },
+            ),
         },
         enveloped(
             result(
@@ -113,10 +110,14 @@ TOOLS: Final = (
         "Start a session",
         "What a new session should know: the user's core block, rules, decisions, changes, last "
         "sessions, the project's shape. Call it once, at the start.",
-        {
-            "topic": text("What the session is about."),
-            "project": text("As in recall_context."),
-        },
+        arguments(
+            Memory.warm_up,
+            "topic project",
+            {
+                "topic": {"description": "What the session is about."},
+                "project": {"description": "As in recall_context."},
+            },
+        ),
         enveloped(
             result(
                 WarmUp,
@@ -135,9 +136,15 @@ TOOLS: Final = (
         "What was done, learned, and is next, in 80 to 160 words: the next session reads it.",
         {
             "summary": text("", minLength=1, maxLength=65_536),
-            "subject": text(""),
-            "tags": STRINGS,
-            "project": text("As in recall_context."),
+            **arguments(
+                Memory.write_diary,
+                "subject tags project",
+                {
+                    "subject": {"description": ""},
+                    "tags": {"description": ""},
+                    "project": {"description": "As in recall_context."},
+                },
+            ),
         },
         enveloped(result(DiaryEntry, "id redacted")),
         required=("summary",),
@@ -152,15 +159,17 @@ TOOLS: Final = (
         "Note something about the project",
         "Store a note for later tasks in this project: a decision, a constraint, a blocker, an "
         "insight about the code. A decision may supersede an older one.",
-        {
-            "text": text(NOTE, minLength=1),
-            "kind": choice(NOTE_KINDS, "note"),
-            "importance": count("1 to 5.", 1, 5, 3),
-            "tags": TAGS,
-            "source": text("Where it comes from, e.g. a path."),
-            "supersedes": text("The id of a note that this one replaces."),
-            "project": text(_PROJECT),
-        },
+        arguments(
+            Memory.observe,
+            "text kind importance tags source supersedes project",
+            {
+                "kind": {"description": ""},
+                "importance": {"description": "1 to 5."},
+                "source": {"description": "Where it comes from, e.g. a path."},
+                "supersedes": {"description": "The id of a note that this one replaces."},
+                "project": {"description": _PROJECT},
+            },
+        ),
         enveloped(result(DiaryEntry, "id redacted")),
         required=("text",),
         by_default=False,

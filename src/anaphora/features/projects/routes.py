@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+from fastapi import Path as PathParameter
 from fastapi import Request
 
 from anaphora.api.memory import Memory
+from anaphora.calls.parameters import VISIBLE
 from anaphora.features.projects.calls import ProjectCalls
 from anaphora.features.projects.schemas import (
     NewProject,
@@ -20,8 +22,16 @@ from anaphora.surfaces.access import may
 from anaphora.surfaces.rest.calls import caller_of, service_of
 from anaphora.surfaces.rest.problems import Problem
 from anaphora.surfaces.rest.routing import LaneRouter
-from anaphora.surfaces.rest.schemas import Name
 
+ProjectName = Annotated[
+    str,
+    PathParameter(
+        description="Name, id or folder of the project.",
+        min_length=1,
+        max_length=1024,
+        pattern=VISIBLE,
+    ),
+]
 router = LaneRouter("context")
 router.offer(ProjectCalls)
 
@@ -55,6 +65,6 @@ def index_project(memory: Memory, request: Request, body: NewProject) -> Any:
 
 
 @router.answers("DELETE /projects/{project}", "Forget a project", ProjectGone, kind="long")
-def remove_project(memory: Memory, project: Name) -> Any:
+def remove_project(memory: Memory, project: ProjectName) -> Any:
     """Its sections go; notes about it stay."""
     return {"removed": project, "sections": memory.remove_project(project)}

@@ -12,8 +12,18 @@ from anaphora.surfaces.rest.schemas import Body, Name
 class NewProject(Body):
     """A folder on the server's machine, to be indexed as a project."""
 
-    root: Annotated[str, Field(min_length=1, max_length=4096, pattern=r"^[^\x00]+$")]
-    name: Name | None = None
+    root: Annotated[
+        str,
+        Field(
+            min_length=1,
+            max_length=4096,
+            pattern=r"^[^\x00]+$",
+            description="The folder, on the server's machine.",
+        ),
+    ]
+    name: Annotated[
+        Name | None, Field(description="What to call it; without one, the folder's name.")
+    ] = None
 
 
 class ProjectGone(BaseModel):

@@ -9,22 +9,29 @@ from pydantic import BaseModel, Field
 from anaphora.features.sync.values import SyncConflict, SyncDevice, SyncStatus
 from anaphora.surfaces.rest.schemas import Body, Parameters
 
-ProjectId = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,80}$")]
+_DEVICE = "The device, by its name in the project."
+Sealed = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,80}$")]
+ProjectId = Annotated[Sealed, Field(description="The project that the devices share.")]
 
 
 class StateQuery(Parameters):
     """Which project, and which digest of a path or a conversation."""
 
     project_id: ProjectId
-    query_hash: ProjectId | None = None
+    query_hash: Annotated[
+        Sealed | None,
+        Field(
+            description="The digest of a path or a conversation, as the project's devices make it."
+        ),
+    ] = None
 
 
 class EntriesQuery(Parameters):
     """Which entries of which device."""
 
     project_id: ProjectId
-    device: ProjectId
-    after: Annotated[int, Field(ge=0, le=2**53)] = 0
+    device: Annotated[Sealed, Field(description=_DEVICE)]
+    after: Annotated[int, Field(ge=0, le=2**53, description="Only entries after this number.")] = 0
     limit: Annotated[int, Field(ge=1, le=100)] = 50
 
 
@@ -32,13 +39,19 @@ class NewEntries(Body):
     """Entries as devices make them."""
 
     project_id: ProjectId
-    entries: Annotated[list[dict[str, Any]], Field(max_length=100)]
+    entries: Annotated[
+        list[dict[str, Any]],
+        Field(
+            max_length=100,
+            description="Entries as devices make them, each following the last one of its device.",
+        ),
+    ]
 
 
 class RemovedDevice(Body):
     """A device that is to be removed."""
 
-    device: Annotated[str, Field(min_length=1, max_length=200)]
+    device: Annotated[str, Field(min_length=1, max_length=200, description=_DEVICE)]
 
 
 class HeadShape(BaseModel):

@@ -7,7 +7,9 @@ from typing import Annotated, cast
 import typer
 from rich.text import Text
 
-from anaphora.surfaces.cli.options import Json, MinConfidence, Timeout
+from anaphora.api.memory import Memory
+from anaphora.calls.parameters import PARAMETERS
+from anaphora.surfaces.cli.options import Json, MinConfidence, Timeout, argument, option
 from anaphora.surfaces.cli.output import (
     console,
     emit,
@@ -24,7 +26,6 @@ from anaphora.surfaces.cli.where import (
     open_memory,
     resolve_conversation,
 )
-from anaphora.surfaces.meanings import QUERY, meaning
 from anaphora.surfaces.wire import must_exist, recalled_turns, times_between
 from anaphora.text.display import one_line
 from anaphora.text.shown_times import shown_minute
@@ -41,7 +42,7 @@ def register(program: typer.Typer) -> None:
 @app.command("list")
 def list_(
     context: typer.Context,
-    limit: Annotated[int, typer.Option(min=1, help=meaning("limit"))] = 50,
+    limit: Annotated[int, typer.Option(min=1, help=PARAMETERS["limit"].meaning)] = 50,
     as_json: Json = False,
 ) -> None:
     """List conversations, newest first."""
@@ -97,23 +98,21 @@ def show(
 @app.command()
 def recall(
     context: typer.Context,
-    query: Annotated[str, typer.Argument(help=QUERY)],
+    query: Annotated[str, argument(Memory.recall_conversation, "query")],
     conversation_id: Annotated[
         str | None, typer.Option("--in", help="One conversation only (default: all of them).")
     ] = None,
     top_k: Annotated[
-        int | None, typer.Option("--top-k", "-k", min=1, help=meaning("top_k", "TurnQuestion"))
+        int | None, option(Memory.recall_conversation, "top_k", "--top-k", "-k")
     ] = None,
-    budget: Annotated[
-        int | None, typer.Option(min=0, help=meaning("budget", "TurnQuestion"))
-    ] = None,
+    budget: Annotated[int | None, option(Memory.recall_conversation, "budget")] = None,
     mode: Annotated[str, typer.Option(help="hybrid, words or vector.")] = "hybrid",
-    since: Annotated[str | None, typer.Option(help=f"{meaning('since')} {WHEN}")] = None,
-    until: Annotated[str | None, typer.Option(help=f"{meaning('until')} {WHEN}")] = None,
-    speaker: Annotated[str | None, typer.Option(help=meaning("speaker", "TurnQuestion"))] = None,
+    since: Annotated[str | None, option(Memory.recall_conversation, "since", more=WHEN)] = None,
+    until: Annotated[str | None, option(Memory.recall_conversation, "until", more=WHEN)] = None,
+    speaker: Annotated[str | None, option(Memory.recall_conversation, "speaker")] = None,
     role: Annotated[str | None, typer.Option(help="user, assistant or other.")] = None,
     min_confidence: MinConfidence = None,
-    whole: Annotated[bool, typer.Option("--whole", help=meaning("whole"))] = False,
+    whole: Annotated[bool, option(Memory.recall_conversation, "whole", "--whole")] = False,
     timeout: Timeout = None,
     why: Annotated[bool, typer.Option("--why", help="Show the parts of each score.")] = False,
     block: Annotated[bool, typer.Option("--block", help="The block for a system prompt.")] = False,

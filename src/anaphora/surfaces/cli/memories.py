@@ -13,7 +13,7 @@ from rich.text import Text
 from anaphora.api.memory import Memory
 from anaphora.container.feature import load, registered
 from anaphora.errors import InvalidInput, NotFound
-from anaphora.surfaces.cli.options import Json, MinConfidence, Timeout
+from anaphora.surfaces.cli.options import Json, MinConfidence, Timeout, argument, option
 from anaphora.surfaces.cli.output import (
     confirmed,
     console,
@@ -31,7 +31,6 @@ from anaphora.surfaces.cli.output import (
 )
 from anaphora.surfaces.cli.recall import WHEN
 from anaphora.surfaces.cli.where import note_missing, open_memory
-from anaphora.surfaces.meanings import QUERY, meaning
 from anaphora.surfaces.wire import counted, must_exist, time_of
 from anaphora.text.display import one_line
 from anaphora.text.short_ids import short_id
@@ -138,8 +137,8 @@ def remember(
 @app.command()
 def recall(
     context: typer.Context,
-    query: Annotated[str, typer.Argument(help=QUERY)],
-    top_k: Annotated[int, typer.Option("--top-k", "-k", min=1, help=meaning("limit"))] = 3,
+    query: Annotated[str, argument(Memory.recall, "query")],
+    top_k: Annotated[int, option(Memory.recall, "top_k", "--top-k", "-k")] = 3,
     min_score: Annotated[
         float | None, typer.Option(help="Leave out lower scores; 0 shows the nearest.")
     ] = None,
@@ -204,7 +203,7 @@ def list_(
     filters: Filters = None,
     tag: Tags = None,
     type_: Types = None,
-    limit: Annotated[int, typer.Option(min=1, help=meaning("limit"))] = 50,
+    limit: Annotated[int, option(Memory.list, "limit")] = 50,
     cursor: Annotated[str | None, typer.Option(help="Where the last page ended.")] = None,
     as_json: Json = False,
 ) -> None:
@@ -350,8 +349,8 @@ def update(
 
 def contradictions(
     context: typer.Context,
-    settled: Annotated[bool, typer.Option("--settled", help=meaning("settled"))] = False,
-    limit: Annotated[int, typer.Option(min=1, help=meaning("limit"))] = 50,
+    settled: Annotated[bool, option(Memory.contradictions, "settled", "--settled")] = False,
+    limit: Annotated[int, option(Memory.contradictions, "limit")] = 50,
     as_json: Json = False,
 ) -> None:
     """List memories that seem to contradict each other, the last found first."""

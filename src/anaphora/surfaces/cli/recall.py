@@ -9,10 +9,10 @@ from typing import Annotated
 
 import typer
 
+from anaphora.api.memory import Memory
 from anaphora.container.feature import search_kinds
 from anaphora.surfaces.cli.asking import BUDGET, TOP, ask
-from anaphora.surfaces.cli.options import Json, MinConfidence, Timeout
-from anaphora.surfaces.meanings import QUERY, TOKENS, meaning
+from anaphora.surfaces.cli.options import Json, MinConfidence, Timeout, argument, option
 from anaphora.surfaces.wire import times_between
 from anaphora.values.search import DEFAULT_KINDS
 
@@ -26,15 +26,15 @@ def register(app: typer.Typer) -> None:
 
 def recall(
     context: typer.Context,
-    question: Annotated[str, typer.Argument(help=QUERY)],
-    top_k: Annotated[int, typer.Option("--top-k", "-k", min=1, help=meaning("limit"))] = TOP,
-    budget: Annotated[int, typer.Option(min=0, help=TOKENS)] = BUDGET,
+    question: Annotated[str, argument(Memory.search, "question")],
+    top_k: Annotated[int, option(Memory.search, "top_k", "--top-k", "-k")] = TOP,
+    budget: Annotated[int, option(Memory.search, "budget")] = BUDGET,
     kind: Annotated[
         list[str] | None, typer.Option(help=f"Only these kinds: {', '.join(search_kinds())}.")
     ] = None,
-    since: Annotated[str | None, typer.Option(help=f"{meaning('since')} {WHEN}")] = None,
-    until: Annotated[str | None, typer.Option(help=f"{meaning('until')} {WHEN}")] = None,
-    speaker: Annotated[str | None, typer.Option(help=meaning("speaker", "TurnQuestion"))] = None,
+    since: Annotated[str | None, option(Memory.search, "since", more=WHEN)] = None,
+    until: Annotated[str | None, option(Memory.search, "until", more=WHEN)] = None,
+    speaker: Annotated[str | None, option(Memory.search, "speaker")] = None,
     project: Annotated[
         str | None, typer.Option(help="Only this project: a name, folder or repository.")
     ] = None,

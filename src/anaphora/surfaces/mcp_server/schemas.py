@@ -1,17 +1,19 @@
 """JSON Schemas of arguments and results, for the tools.
 
 The schemas of results derive from the frozen values; they promise some fields, and more may come.
-It is plain data without a library, so that listing the tools costs nothing.
+Those of arguments derive from the descriptions of calls.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
-from typing import Any, Final
+from typing import Any, Final, Literal, get_args, get_origin
 
-from anaphora.surfaces.meanings import meaning
-from anaphora.values.conversations import Degraded
+from anaphora.calls.operation import operation_of
+from anaphora.calls.parameters import CallParameter
+from anaphora.values.conversations import ConfigurableCount, Degraded
 
 Schema = dict[str, Any]
 
@@ -21,30 +23,55 @@ def text(description: str, **more: Any) -> Schema:
     return {"type": "string", **_described(description), **more}
 
 
-def count(description: str, low: int, high: int, default: int | None = None) -> Schema:
-    """A whole number between two bounds."""
-    bounds = {"minimum": low, "maximum": high}
-    usual = {} if default is None else {"default": default}
-    return {"type": "integer", **_described(description), **bounds, **usual}
-
-
 def _described(description: str) -> Schema:
     return {"description": description} if description else {}
 
 
-def choice(options: tuple[str, ...], default: str) -> Schema:
-    """One of several words."""
-    return {"type": "string", "enum": list(options), "default": default}
-
-
-def share(description: str) -> Schema:
-    """A number from 0 to 1."""
-    return {"type": "number", "description": description, "minimum": 0, "maximum": 1}
-
-
 def flag(default: bool, description: str = "") -> Schema:
-    """Yes or no."""
+    """Yes or no, of a tool's own."""
     return {"type": "boolean", **_described(description), "default": default}
+
+
+def arguments(
+    call: Callable[..., Any], names: str, own: Mapping[str, Schema] | None = None
+) -> dict[str, Schema]:
+    """The arguments of a tool that are parameters of a call, out of its description.
+
+    `names` are those parameters, in order; `own` what a tool says otherwise of some: a shorter
+    description ("" for none), a smaller bound (None for none), another default.
+    """
+    parameters = operation_of(call).parameters
+    return {
+        camel_case(name): _argument(parameters[name], (own or {}).get(name, {}))
+        for name in names.split()
+    }
+
+
+def camel_case(name: str) -> str:
+    """A tool's name for a parameter: `topK` for `top_k`."""
+    return re.sub(r"_([a-z])", lambda match: match[1].upper(), name)
+
+
+def _argument(parameter: CallParameter, own: Schema) -> Schema:
+    kind, described, default = parameter.annotation, parameter.described, parameter.default
+    schema: Schema = dict(_OF_PYTHON.get(kind, {}))
+    if get_origin(kind) is Literal:
+        schema = {"type": "string", "enum": list(get_args(kind))}
+    elif get_origin(kind) is Iterable:
+        schema = dict(STRINGS)
+    elif get_origin(kind) is Mapping:
+        schema = dict(ANY)
+    elif kind is str and described.least and default is ... and not parameter.optional:
+        schema["minLength"] = 1
+    elif kind in (int, float):
+        bounds = {"minimum": described.least, "maximum": described.most}
+        schema |= {name: bound for name, bound in bounds.items() if bound is not None}
+    description = own.get("description", described.meaning)
+    schema |= _described(description)
+    if isinstance(default, bool | int | float | str) and not isinstance(default, ConfigurableCount):
+        schema["default"] = default
+    schema |= {name: part for name, part in own.items() if name != "description"}
+    return {name: part for name, part in schema.items() if part is not None}
 
 
 def shape(properties: Mapping[str, Schema], required: tuple[str, ...] = ()) -> Schema:
@@ -57,7 +84,12 @@ STRINGS: Final[Schema] = {"type": "array", "items": STRING}
 WHOLE: Final[Schema] = {"type": "integer"}
 ANY: Final[Schema] = {"type": "object"}
 ROWS: Final[Schema] = {"type": "array", "items": ANY}
-TAGS: Final[Schema] = {**STRINGS, "description": meaning("tags")}
+_OF_PYTHON: Final[Mapping[Any, Schema]] = {
+    str: STRING,
+    int: WHOLE,
+    float: {"type": "number"},
+    bool: {"type": "boolean"},
+}
 # By the annotations of the frozen values. Any other tuple is an array of objects.
 _OF_TYPE: Final[Mapping[str, Schema]] = {
     "str": STRING,

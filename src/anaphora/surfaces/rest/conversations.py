@@ -20,7 +20,7 @@ from anaphora.surfaces.rest.calls import caller_of, reads_verbatim, service_of
 from anaphora.surfaces.rest.routing import LaneRouter
 from anaphora.surfaces.rest.schemas import (
     AppendTurns,
-    Name,
+    ConversationId,
     PageQuery,
     SeedTitle,
     ThreadQuery,
@@ -45,7 +45,8 @@ router.offer(
     Memory, "recall_conversation", "tool_calls", calls={"recall_conversation": recalled_turns}
 )
 seed_router = LaneRouter("seed", "")
-Index = Annotated[int, Path(ge=0, le=2**31 - 1)]
+_INDEX = "The position of the turn in its conversation, from 0."
+Index = Annotated[int, Path(ge=0, le=2**31 - 1, description=_INDEX)]
 
 
 @router.answers("GET /conversations", "List conversations", ConversationPage)
@@ -79,7 +80,7 @@ def list_conversations(memory: Memory, query: PageQuery) -> Any:
 
 
 @router.answers("GET /conversations/{conversation_id}", "One conversation", ThreadShape)
-def get_conversation(memory: Memory, conversation_id: Name, query: ThreadQuery) -> Any:
+def get_conversation(memory: Memory, conversation_id: ConversationId, query: ThreadQuery) -> Any:
     """Every word of it, or its `last` turns."""
     thread = must_exist(memory.conversations.get(conversation_id), "conversation", conversation_id)
     if query.last is None:
@@ -88,7 +89,7 @@ def get_conversation(memory: Memory, conversation_id: Name, query: ThreadQuery) 
 
 
 @router.answers("POST /conversations/{conversation_id}/turns", "Store turns", Appended, 201)
-def append_turns(memory: Memory, conversation_id: Name, body: AppendTurns) -> Any:
+def append_turns(memory: Memory, conversation_id: ConversationId, body: AppendTurns) -> Any:
     """All or none of them. When this returns, they are on the disk.
 
     A user's turn without a speaker gets the name of the person that the token was made for.
@@ -105,7 +106,7 @@ def append_turns(memory: Memory, conversation_id: Name, body: AppendTurns) -> An
 
 
 @router.answers("PATCH /conversations/{conversation_id}", "Give a conversation a title", Titled)
-def set_title(memory: Memory, conversation_id: Name, body: SeedTitle) -> Any:
+def set_title(memory: Memory, conversation_id: ConversationId, body: SeedTitle) -> Any:
     """With an empty title, the first question becomes the title again."""
     report = memory.conversations.set_title(conversation_id, body.title)
     must_exist(report, "conversation", conversation_id)
@@ -113,7 +114,7 @@ def set_title(memory: Memory, conversation_id: Name, body: SeedTitle) -> Any:
 
 
 @router.answers("DELETE /conversations/{conversation_id}", "Delete a conversation", Deleted)
-def delete_conversation(memory: Memory, conversation_id: Name) -> Any:
+def delete_conversation(memory: Memory, conversation_id: ConversationId) -> Any:
     """Deleted for good: file, index and notes on the session."""
     must_exist(memory.conversations.delete(conversation_id), "conversation", conversation_id)
     return {"deleted": conversation_id}
@@ -124,7 +125,7 @@ def delete_conversation(memory: Memory, conversation_id: Name) -> Any:
     "Redact a turn",
     Redacted,
 )
-def redact_turn(memory: Memory, conversation_id: Name, index: Index) -> Any:
+def redact_turn(memory: Memory, conversation_id: ConversationId, index: Index) -> Any:
     """The turn stays, its words are "[redacted]", in the file and in the index."""
     report = memory.conversations.redact(conversation_id, index)
     must_exist(report, "turn", f"{conversation_id} #{index}")
@@ -142,7 +143,7 @@ def list_seed_conversations(memory: Memory) -> Any:
     summary="A conversation as its file has it",
     responses={200: {"model": SeedRecord}},
 )
-async def get_seed_conversation(request: Request, conversation_id: Name) -> Response:
+async def get_seed_conversation(request: Request, conversation_id: ConversationId) -> Response:
     """The record byte for byte, but for the secrets that are masked in it, or 404."""
     service, namespace = service_of(request), caller_of(request).namespace
     verbatim = reads_verbatim(request)

@@ -14,10 +14,12 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO
 
+from fastapi import Path as PathParameter
 from fastapi import Query, Request
 from starlette.responses import Response, StreamingResponse
 
 from anaphora.api.memory import Memory
+from anaphora.calls.parameters import VISIBLE
 from anaphora.ops import Exported
 from anaphora.ops.backup.staging import spooled
 from anaphora.store.tokens import EVERYTHING
@@ -31,7 +33,7 @@ from anaphora.surfaces.rest.calls import (
 )
 from anaphora.surfaces.rest.problems import Problem
 from anaphora.surfaces.rest.routing import LaneRouter
-from anaphora.surfaces.rest.schemas import ImportQuery, Name, ReadyQuery
+from anaphora.surfaces.rest.schemas import ImportQuery, ReadyQuery
 from anaphora.surfaces.rest.shapes import (
     AccessShape,
     HealthShape,
@@ -45,6 +47,9 @@ from anaphora.values.namespaces import DeletedNamespace
 
 router = LaneRouter("care")
 root_router = LaneRouter("care", "", closed=False)
+NamespaceName = Annotated[
+    str, PathParameter(description="The namespace.", min_length=1, max_length=1024, pattern=VISIBLE)
+]
 EXPORT_TYPE = "application/x-ndjson"
 _CHUNK = 1 << 18
 _SENT = "upload"
@@ -79,7 +84,7 @@ def access(memory: Memory, request: Request) -> Any:
 
 
 @router.answers("DELETE /namespaces/{name}", "Delete a namespace", DeletedNamespace)
-def delete_namespace(memory: Memory, request: Request, name: Name) -> Any:
+def delete_namespace(memory: Memory, request: Request, name: NamespaceName) -> Any:
     """Deletes everything in it. Requires a token for all namespaces."""
     if not opens_all(request):
         reason = "namespaces are deleted by tokens that open all of them"

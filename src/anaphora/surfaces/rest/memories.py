@@ -10,7 +10,7 @@ from anaphora.surfaces.rest.routing import LaneRouter
 from anaphora.surfaces.rest.schemas import (
     DeleteQuery,
     MemoryChanges,
-    Name,
+    MemoryId,
     NewMemories,
     NewMemoryBody,
 )
@@ -42,13 +42,13 @@ def remember_many(memory: Memory, body: NewMemories) -> Any:
 
 
 @router.answers("PATCH /memories/{memory_id}", "Change a memory", Remembered)
-def update_memory(memory: Memory, memory_id: Name, body: MemoryChanges) -> Any:
+def update_memory(memory: Memory, memory_id: MemoryId, body: MemoryChanges) -> Any:
     """Another text, payload or path makes a new version; the old one stays in its history."""
     # Fields that were not sent stay unchanged.
     return memory.update(memory_id, **{name: getattr(body, name) for name in body.model_fields_set})
 
 
 @router.answers("DELETE /memories/{memory_id}", "Forget one memory", Forgotten)
-def delete_memory(memory: Memory, memory_id: Name, query: DeleteQuery) -> Any:
+def delete_memory(memory: Memory, memory_id: MemoryId, query: DeleteQuery) -> Any:
     """Deleted for good, or after a day if `undoable`; `soft` only takes it out of recall."""
     return memory.forget(memory_id, soft=query.soft, undoable=query.undoable)

@@ -16,9 +16,9 @@ from typing import Any, Final
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
+from anaphora.calls.parameters import FILTER_EXAMPLE, PARAMETERS
 from anaphora.container.feature import registered
 from anaphora.store.filters import KINDS
-from anaphora.surfaces.meanings import FILTER_EXAMPLE, meaning
 from anaphora.surfaces.rest.problems import MEDIA_TYPE, NAMES, TITLES, type_of
 from anaphora.surfaces.rest.shapes import PROBLEM_SHAPES
 
@@ -131,9 +131,9 @@ def document(app: FastAPI) -> dict[str, Any]:
 def _complete_operation(path: str, operation: dict[str, Any]) -> None:
     parameters = operation.setdefault("parameters", [])
     for parameter in parameters:
-        description = meaning(parameter["name"], path)
-        if description:
-            parameter.setdefault("description", description)
+        shared = PARAMETERS.get(parameter["name"])
+        if shared is not None:
+            parameter.setdefault("description", shared.meaning)
         # It stands beside the schema.
         parameter["schema"].pop("description", None)
         if parameter["name"] == "filters":
@@ -166,10 +166,10 @@ def _complete_operation(path: str, operation: dict[str, Any]) -> None:
 def _explain(name: str, schemas: dict[str, Any]) -> None:
     """Describe the fields of a request schema, and of the schemas within it."""
     for field, schema in schemas[name].get("properties", {}).items():
-        description = meaning(field, name)
+        shared = PARAMETERS.get(field)
         # Older OpenAPI readers ignore siblings of a $ref.
-        if description and "$ref" not in schema:
-            schema.setdefault("description", description)
+        if shared is not None and "$ref" not in schema:
+            schema.setdefault("description", shared.meaning)
         for inner_schema in _references(schema):
             _explain(inner_schema, schemas)
 

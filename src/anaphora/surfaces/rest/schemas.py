@@ -13,6 +13,7 @@ from dataclasses import MISSING, fields
 from datetime import date, datetime
 from typing import Annotated, Any, Final
 
+from fastapi import Path
 from pydantic import (
     BaseModel,
     BeforeValidator,
@@ -22,6 +23,9 @@ from pydantic import (
     create_model,
 )
 
+from anaphora.api.memory import Memory
+from anaphora.calls.operation import operation_of
+from anaphora.calls.parameters import PARAMETERS, VISIBLE
 from anaphora.container.feature import search_kinds
 from anaphora.values.memories import (
     MEMORY_FIELDS,
@@ -31,8 +35,6 @@ from anaphora.values.memories import (
 
 _RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)\Z", re.ASCII)
 _DATE = re.compile(r"\d{4}-\d\d-\d\d\Z", re.ASCII)
-VISIBLE: Final = r"[^\s\x00-\x20\x7f-\xa0]"
-"""The pattern of a text with at least one visible character."""
 
 
 def _time(value: object) -> datetime:
@@ -68,6 +70,12 @@ DayOrTime = Annotated[
 ]
 Text = Annotated[str, Field(min_length=1, pattern=VISIBLE)]
 Name = Annotated[str, Field(min_length=1, max_length=1024, pattern=VISIBLE)]
+MemoryId = Annotated[
+    str, Path(description="The memory.", min_length=1, max_length=1024, pattern=VISIBLE)
+]
+ConversationId = Annotated[
+    str, Path(description="The conversation.", min_length=1, max_length=1024, pattern=VISIBLE)
+]
 # Bodies have a size limit, so a text in one needs none of its own.
 Query = str
 Tags = Annotated[list[Name], Field(max_length=1_000)]
@@ -130,14 +138,16 @@ def _memory_body(*, changes: bool) -> type[Body]:
         if spec.kind == "flag" or (changes and spec.changes is None):
             continue
         kind = Text if field.name == "text" else _KINDS[spec.kind]
+        meaning = spec.meaning or PARAMETERS[field.name].meaning
         if changes and (field.default is not None or spec.kind == "path"):
             # Optional in the body, but a memory always has it.
-            members[field.name] = kind, Field(default_factory=lambda: None)
+            members[field.name] = kind, Field(default_factory=lambda: None, description=meaning)
         elif changes or field.default is None:
-            members[field.name] = kind | None, None
+            members[field.name] = kind | None, Field(None, description=meaning)
         else:
             default = ... if field.default is MISSING else field.default
-            members[field.name] = kind, [] if default == () else default
+            default = [] if default == () else default
+            members[field.name] = kind, Field(default, description=meaning)
     return create_model("Body", __base__=Body, **members)
 
 
@@ -148,9 +158,20 @@ class NewMemoryBody(_memory_body(changes=False)):  # type: ignore[misc]
 class NewMemoryItem(NewMemoryBody):
     """One of many things to remember, with options for programs that must store texts unchanged."""
 
-    dedupe: bool = True
-    redact: bool = True
-    guarded: bool = False
+    dedupe: Annotated[
+        bool,
+        Field(
+            description="Whether a restatement reinforces the stored memory instead of being added."
+        ),
+    ] = True
+    redact: Annotated[bool, Field(description="Whether keys and card numbers are redacted.")] = True
+    guarded: Annotated[
+        bool,
+        Field(
+            description="Refuse it unless what it supersedes is current and its path has no other "
+            "value."
+        ),
+    ] = False
 
 
 class MemoryChanges(_memory_body(changes=True)):  # type: ignore[misc]
@@ -162,7 +183,10 @@ class MemoryChanges(_memory_body(changes=True)):  # type: ignore[misc]
 class NewMemories(Body):
     """Many things to remember: all are checked before any is stored."""
 
-    items: Annotated[list[NewMemoryItem], Field(min_length=1, max_length=10_000)]
+    items: Annotated[
+        list[NewMemoryItem],
+        Field(min_length=1, max_length=10_000, description="The memories, in order."),
+    ]
 
 
 # One that there is not is refused by the call itself.
@@ -185,7 +209,9 @@ class ThreadQuery(Parameters):
 class ReadyQuery(Parameters):
     """How long to wait."""
 
-    timeout: Annotated[float, Field(ge=0, le=20)] = 10.0
+    timeout: Annotated[float, Field(ge=0, le=20, description="Wait at most this many seconds.")] = (
+        10.0
+    )
 
 
 class PageQuery(Parameters):
@@ -198,24 +224,57 @@ class PageQuery(Parameters):
 class NewTurnBody(Body):
     """A turn to be kept."""
 
-    role: Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[\x21-\x7e]+$")]
-    text: str
-    intent_id: Annotated[str, Field(max_length=1024)] = ""
-    ts: Time | None = None
-    speaker: Name | None = None
+    role: Annotated[
+        str,
+        Field(
+            min_length=1,
+            max_length=200,
+            pattern=r"^[\x21-\x7e]+$",
+            description="Who speaks: `user`, `assistant`, `system`, `tool`, or another word.",
+        ),
+    ]
+    text: Annotated[str, Field(description="The text, stored verbatim.")]
+    intent_id: Annotated[
+        str,
+        Field(max_length=1024, description="An id of the caller's own, stored with the turn."),
+    ] = ""
+    ts: Annotated[Time | None, Field(description="When it was said; without it, now.")] = None
+    speaker: Annotated[Name | None, Field(description="The speaker's name.")] = None
 
 
 class AppendTurns(Body):
     """Turns for the end of a conversation, all or none of them."""
 
-    title: Annotated[str, Field(max_length=1_000)] = ""
-    turns: Annotated[list[NewTurnBody], Field(min_length=1, max_length=1_000)]
+    title: Annotated[
+        str,
+        Field(
+            max_length=1_000,
+            description="The title of a conversation that begins with these turns.",
+        ),
+    ] = ""
+    turns: Annotated[
+        list[NewTurnBody],
+        Field(
+            min_length=1,
+            max_length=1_000,
+            description="In order; either all are stored or none.",
+        ),
+    ]
 
 
 class SeedTitle(Body):
     """A title of one's own."""
 
-    title: Annotated[str, Field(max_length=1_000)]
+    title: Annotated[
+        str,
+        Field(
+            max_length=1_000,
+            description="The title; if empty, the first question becomes the title again.",
+        ),
+    ]
+
+
+_AGAIN = operation_of(Memory.import_).describe("again").meaning
 
 
 class ImportQuery(Parameters):
@@ -224,6 +283,11 @@ class ImportQuery(Parameters):
     `name` is the file's own: notes, and chats without an id, are known by it.
     """
 
-    format: str | None = None
-    again: bool = False
-    name: Annotated[str, Field(max_length=255)] = ""
+    format: Annotated[
+        str | None,
+        Field(description="The importer's name; without it the format is detected."),
+    ] = None
+    again: Annotated[
+        bool, Field(description=operation_of(Memory.import_).describe("again").meaning)
+    ] = False
+    name: Annotated[str, Field(max_length=255, description="The name of the file.")] = ""
