@@ -83,10 +83,18 @@ class _Kind:
 
 
 class ArgumentChecks:
-    """The checks of one function's arguments, made from its annotations at its first call."""
+    """The checks of one function's arguments, made from its annotations at its first call.
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    `least` gives the smallest number that a parameter may have; None if there is none.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        least: Callable[[str], float | None] = lambda _: None,
+    ) -> None:
         self._function = function
+        self._least = least
         self._checks: dict[str, Check | None] | None = None
 
     @property
@@ -97,7 +105,7 @@ class ArgumentChecks:
     def apply(self, args: tuple[Any, ...], named: dict[str, Any]) -> list[Any]:
         """The positional arguments to pass on; those in `named` are replaced in place."""
         if self._checks is None:
-            self._checks = _parameter_checks(self._function)
+            self._checks = _parameter_checks(self._function, self._least)
         for name, argument in named.items():
             check = self._checks.get(name)
             if check is not None:
@@ -125,11 +133,31 @@ def checked(function: FunctionT, checks: ArgumentChecks | None = None) -> Functi
     return call  # type: ignore[return-value]
 
 
-def _parameter_checks(function: Callable[..., Any]) -> dict[str, Check | None]:
+def _parameter_checks(
+    function: Callable[..., Any], least: Callable[[str], float | None]
+) -> dict[str, Check | None]:
     """The check of each parameter, in their order; None where anything is allowed."""
     hints = _parameter_hints(function)
-    names = inspect.signature(function).parameters
-    return {name: _check_of(hints[name]) if name in hints else None for name in names}
+    checks: dict[str, Check | None] = {}
+    for name in inspect.signature(function).parameters:
+        hint = hints.get(name, Any)
+        check, bound = _check_of(hint), least(name)
+        numbers = {int, float} & {hint, *get_args(hint)}
+        if check is not None and bound is not None and numbers:
+            words = "a whole number" if numbers == {int} else "a number"
+            check = _at_least(check, bound, f"expected {words}, {bound:g} or more")
+        checks[name] = check
+    return checks
+
+
+def _at_least(check: Check, least: float, reason: str) -> Check:
+    def check_bound(name: str, argument: Any) -> Any:
+        number = check(name, argument)
+        if number is not None and number < least:
+            raise InvalidInput(name, argument, reason)
+        return number
+
+    return check_bound
 
 
 def _parameter_hints(function: Callable[..., Any]) -> dict[str, Any]:

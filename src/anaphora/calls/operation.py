@@ -17,7 +17,7 @@ from typing import Any, Final, Literal, Protocol, TypeVar
 
 from anaphora.calls.arguments import ArgumentChecks, checked
 from anaphora.calls.limits import limited
-from anaphora.calls.parameters import PARAMETERS, CallParameter, Parameter, call_parameters
+from anaphora.calls.parameters import CallParameter, Parameter, call_parameters, described_as
 from anaphora.system.zones import times_shown_in
 from anaphora.values.actions import DIGESTED, AuditAction
 from anaphora.values.conversations import Degraded
@@ -140,7 +140,7 @@ class Operation:
 
     def describe(self, name: str) -> Parameter:
         """The meaning and bounds of one parameter. No type is resolved."""
-        return self.described.get(name) or PARAMETERS[name]
+        return described_as(name, self.described)
 
     def record(self, view: HomeView, ids: Iterable[str], question: str = "") -> None:
         """Add the call to the audit trail, if one is kept. `StoreError` if that fails."""
@@ -186,7 +186,8 @@ def operation(
     """Describe a public method, and wrap it once. See `Operation` for the arguments."""
 
     def describe(function: FunctionT) -> FunctionT:
-        checks = ArgumentChecks(function)
+        own = parameters or {}
+        checks = ArgumentChecks(function, lambda name: described_as(name, own).least)
         described = Operation(
             function,
             checks,
@@ -197,7 +198,7 @@ def operation(
             event,
             falls_back,
             http,
-            parameters or {},
+            own,
         )
         if falls_back:
             call = _asked(described)

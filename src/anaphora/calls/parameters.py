@@ -32,8 +32,8 @@ class Parameter:
     """A parameter of a call: its meaning, and the values that a request may give it.
 
     `least` and `most` bound a number, or the characters of a text, or the members of a list;
-    `pattern` must occur in a text. `each` describes the members of a list. A caller in the same
-    process is held to the call's own checks alone. `day`: surfaces also take a day.
+    `pattern` must occur in a text. `each` describes the members of a list. Of these bounds, a
+    caller in the same process is held to `least` of numbers alone. `day`: surfaces also take a day.
     """
 
     meaning: str = ""
@@ -104,9 +104,7 @@ PARAMETERS: Final[Mapping[str, Parameter]] = {
     ),
     "min_score": Parameter(
         "Leave out lower scores. 0 also returns memories that have nothing in common with the "
-        "question; by default they are left out unless there are filters.",
-        -1e9,
-        1e9,
+        "question; by default they are left out unless there are filters."
     ),
     "mode": Parameter(
         "`hybrid`: semantic and keyword; `words`: keyword only (BM25); `vector`: cosine only."
@@ -145,6 +143,11 @@ PARAMETERS: Final[Mapping[str, Parameter]] = {
 _NOTHING: Final = Parameter()
 
 
+def described_as(name: str, own: Mapping[str, Parameter]) -> Parameter:
+    """What a parameter is in a call that says `own` of its parameters."""
+    return own.get(name) or PARAMETERS.get(name, _NOTHING)
+
+
 @dataclass(frozen=True, slots=True)
 class CallParameter:
     """One parameter of one call, with its type and default. `default` is `...` if it is required.
@@ -175,7 +178,7 @@ def call_parameters(
             annotation,
             ... if required else parameter.default,
             optional,
-            own.get(parameter.name) or PARAMETERS.get(parameter.name, _NOTHING),
+            described_as(parameter.name, own),
         )
 
 

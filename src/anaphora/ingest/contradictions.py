@@ -32,12 +32,7 @@ class Contradictions:
     clock: Callable[[], datetime]
 
     def list(self, *, settled: bool = False, limit: int = 50) -> tuple[Contradiction, ...]:
-        """At most `limit` that are open, or that were settled, the last found or settled first.
-
-        `InvalidInput` for a limit below 1.
-        """
-        if limit < 1:
-            raise InvalidInput("limit", limit, "expected at least 1")
+        """At most `limit` that are open, or that were settled, the last found or settled first."""
         contradictions: list[Contradiction] = []
         position = NO_LIMIT
         kinds = SETTLED if settled else (OPEN,)

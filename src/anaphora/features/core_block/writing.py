@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from anaphora.errors import InvalidInput
-
 if TYPE_CHECKING:
     from anaphora.store.records.store import Records
 
@@ -23,12 +21,10 @@ class CoreBlockWriter:
     def pin(self, record_id: str, position: int | None = None) -> str:
         """Pin a memory at a position, from 1, or at the end; the id of the one that holds now.
 
-        `InvalidInput` for a position below 1, `NotFound`, `StoreError` and its kinds.
+        `NotFound`, `StoreError` and its kinds.
         """
         from anaphora.features.core_block import pins
 
-        if position is not None and position < 1:
-            raise InvalidInput("position", position, "expected 1 or more")
         with self.records.change() as work:
             return pins.pin(work, record_id, position, self.clock())
 

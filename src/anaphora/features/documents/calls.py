@@ -13,7 +13,6 @@ from anaphora.calls.parameters import name_parameter
 from anaphora.calls.progress import Progress
 from anaphora.calls.tracing import span
 from anaphora.container.view import NamespaceView
-from anaphora.errors import InvalidInput
 from anaphora.features.documents.services import DocumentServices
 from anaphora.features.documents.values import AddedDocument, Document, DocumentSection
 
@@ -68,8 +67,6 @@ class DocumentCalls(NamespaceView):
     @operation("read", audit=_READ, http=Http("GET /v1/documents", "List documents"))
     def documents(self, *, limit: int = 50, history: bool = False) -> tuple[Document, ...]:
         """At most `limit` documents, the last added first; with `history` past versions too."""
-        if limit < 1:
-            raise InvalidInput("limit", limit, "expected at least 1")
         return self._documents.store.list(limit=limit, history=history)
 
     @operation(

@@ -109,15 +109,13 @@ class NoteWriter:
     def observations(self, project: str | None, limit: int) -> tuple[Observation, ...]:
         """At most `limit` notes that hold, the latest first. NotFound for `project`."""
         rows = self._notes.list(
-            kind="observation", project=self._find_project(project), limit=_check_limit(limit)
+            kind="observation", project=self._find_project(project), limit=limit
         )
         return tuple(observation_of(row, ()) for row in rows)
 
     def diary(self, project: str | None, limit: int) -> tuple[DiaryEntry, ...]:
         """At most `limit` diary entries, the latest first. NotFound for `project`."""
-        rows = self._notes.list(
-            kind="diary", project=self._find_project(project), limit=_check_limit(limit)
-        )
+        rows = self._notes.list(kind="diary", project=self._find_project(project), limit=limit)
         return tuple(diary_of(row, ()) for row in rows)
 
     def forget(self, note_id: str, *, soft: bool = False) -> ForgottenRecords:
@@ -356,9 +354,3 @@ class NoteLinker:
                 if entity.id not in links:
                     links[entity.id] = NoteLink(entity.id, predicate, strength, name)
         return list(links.values())
-
-
-def _check_limit(limit: int) -> int:
-    if limit < 1:
-        raise InvalidInput("limit", limit, "expected at least 1")
-    return limit

@@ -312,10 +312,8 @@ class Records(RecordReader[MemoryRecord]):
 
         `now` leaves out what has expired by then; `history` brings superseded and softly forgotten
         ones in. A record that changes while pages are fetched moves to the front, behind which a
-        later page does not look. `InvalidInput` for a limit below 1 or a cursor of another kind.
+        later page does not look. `InvalidInput` for a cursor of another kind.
         """
-        if limit < 1:
-            raise InvalidInput("limit", limit, "expected at least 1")
         keep = None if keep is None else self.resolved(keep)
         records: list[MemoryRecord] = []
         for record in self._backwards(_read_cursor(cursor), history):

@@ -148,7 +148,6 @@ _KERNEL: Final = (
                     "min_score": {
                         "description": "Leave out lower scores.",
                         "minimum": 0,
-                        "maximum": None,
                     },
                     "min_confidence": {"description": "As in recall."},
                 },
