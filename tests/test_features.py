@@ -54,10 +54,13 @@ def test_a_new_feature_is_on_every_surface(tmp_path: Path) -> None:
         assert {check.name: check.detail for check in memory.doctor()}["stickers"] == "1 stickers"
         with TestClient(server_app(memory, page=None), base_url="http://localhost") as client:
             assert client.get("/v1/stickers").json() == [TEXT]
+            # What the description of the call says of its parameters holds for its route.
+            assert client.get("/v1/stickers", params={"word": "gull"}).json() == []
+            assert client.get("/v1/stickers", params={"limit": 0}).status_code == 422
             answer = client.post("/v1/search", json={"query": "heron", "kinds": ["sticker"]})
             assert answer.json()["hits"][0]["text"] == TEXT
             assert "/v1/stickers" in client.get("/openapi.json").json()["paths"]
-        assert all_tools()["list_stickers"].call(memory, {"word": "heron"}, None).data  # type: ignore[arg-type]
+        assert all_tools()["list_stickers"].call(memory, {"word": "heron", "limit": 2}, None).data  # type: ignore[arg-type]
         memory.export(tmp_path / "export.jsonl")
         backup = memory.backup(tmp_path / "home.backup")
     with open_memory(tmp_path / "other") as other:

@@ -12,10 +12,13 @@ from anaphora import AsyncMemory, Memory
 from anaphora.calls.operation import local_members, operations_of, public_members
 from anaphora.client.memory import RemoteMemory
 from anaphora.errors import InvalidInput
+from anaphora.surfaces.mcp_server.tools import all_tools
 from anaphora.surfaces.rest.calls import reads
 from anaphora.testing import server_app
 
 OPERATIONS = operations_of(Memory)
+# Tools that have another name than their call.
+_CALLS = {"recall": "search", "recall_memory": "recall", "save_diary": "write_diary"}
 HERE = Path(__file__).resolve().parents[1] / "src" / "anaphora"
 
 
@@ -56,6 +59,83 @@ def test_a_call_is_a_request_or_of_this_machine() -> None:
     assert {name for name, one in OPERATIONS.items() if one.right == "admin"} <= refused
 
 
+def test_a_route_has_the_parameters_of_its_call(tmp_path: Path) -> None:
+    """Their names, meanings, bounds and defaults are those of the call's description."""
+    with Memory.open(tmp_path / "home", embedder="hashing", warm=False) as memory:
+        document = server_app(memory, page=None).openapi()
+    derived = {n: one for n, one in OPERATIONS.items() if one.http and one.http.summary}
+    assert len(derived) > 30
+    compared = 0
+    for name, described in derived.items():
+        http = described.http
+        assert http is not None
+        method, _, path = http.request.partition(" ")
+        route = document["paths"][path][method.lower()]
+        members = {
+            parameter["name"]: {**parameter.get("schema", {}), **parameter}
+            for parameter in route["parameters"]
+            if parameter["in"] != "header"
+        }
+        if "requestBody" in route:
+            body = route["requestBody"]["content"]["application/json"]["schema"]["$ref"]
+            members |= document["components"]["schemas"][body.rpartition("/")[2]]["properties"]
+        asked = {
+            http.renamed.get(parameter, parameter): one
+            for parameter, one in described.parameters.items()
+            if parameter not in {"embed", "progress", *http.folders}
+        }
+        assert members.keys() == asked.keys(), name
+        for parameter, one in asked.items():
+            schema = members[parameter]
+            assert schema.get("description", "") == one.described.meaning, (name, parameter)
+            bounds = next((part for part in schema.get("anyOf", ()) if "minimum" in part), schema)
+            if one.annotation in (int, float) and one.described.least is not None:
+                assert bounds["minimum"] == one.described.least, (name, parameter)
+                assert bounds.get("maximum") == one.described.most, (name, parameter)
+                compared += 1
+            if isinstance(one.default, bool) or type(one.default) in (int, str):
+                assert schema["default"] == one.default, (name, parameter)
+    assert compared > 15
+
+
+def test_a_tool_stays_within_the_bounds_of_its_call() -> None:
+    """What a tool lets a client ask is what the call of its name takes, or less."""
+    compared = 0
+    for name, tool in all_tools().items():
+        for argument, schema in tool.parameters.items():
+            described = OPERATIONS.get(_CALLS.get(name, name))
+            parameter = described and described.parameters.get(tool.parameter(argument))
+            if not parameter or parameter.annotation not in (int, float):
+                continue
+            bounds = parameter.described
+            assert schema["minimum"] >= (bounds.least or 0), (name, argument)
+            assert bounds.most is None or schema["maximum"] <= bounds.most, (name, argument)
+            compared += 1
+    assert compared > 8
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("traces", {"limit": 0}),
+        ("list", {"limit": 0}),
+        ("contradictions", {"limit": -1}),
+        ("notes", {"limit": 0}),
+        ("documents", {"limit": 0}),
+        ("pin", {"id": "m_none", "position": 0}),
+        ("recall", {"query": "ferry", "timeout": -1.0}),
+    ],
+)
+def test_a_number_below_the_least_is_refused(
+    tmp_path: Path, name: str, arguments: dict[str, Any]
+) -> None:
+    """In the same process, too, by the name of the parameter and before anything is done."""
+    with Memory.open(tmp_path / "home", embedder="hashing", warm=False) as memory:
+        least = OPERATIONS[name].describe(parameter := list(arguments)[-1]).least
+        with pytest.raises(InvalidInput, match=f"^{parameter}: expected a .*{least} or more"):
+            getattr(memory, name)(**arguments)
+
+
 def test_a_question_is_a_parameter() -> None:
     """The parameter that holds the question is one of the method's own."""
     for described in OPERATIONS.values():
@@ -69,7 +149,7 @@ def test_a_question_is_a_parameter() -> None:
     [
         ("memories", lambda memory: memory.recall("kettle", filters={"$no": 1})),
         ("memories", lambda memory: memory.remember(" ")),
-        ("memory", lambda memory: memory.search("kettle", top_k=0)),
+        ("memory", lambda memory: memory.search("kettle", kinds=("stamp",))),
     ],
 )
 def test_a_trace_begins_with_two_frames(tmp_path: Path, room: str, call: Any) -> None:

@@ -21,7 +21,11 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from anaphora.calls.operation import Operation
+    from anaphora.calls.parameters import CallParameter
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 OUT: Final = ROOT / "docs" / "reference"
@@ -130,7 +134,30 @@ def method(name: str, call: Callable[..., Any], level: str = "###") -> str:
     """One method or function: heading, signature, docstring."""
     prefix = "async def " if inspect.iscoroutinefunction(call) else "def "
     code = signature(name, call, prefix=prefix)
-    return f"{level} {name}\n\n```py\n{code}\n```\n\n{doc_of(call)}\n"
+    described = vars(call).get("operation")
+    parts = [doc_of(call), *([_described(described)] if described else [])]
+    text = "\n\n".join(part for part in parts if part)
+    return f"{level} {name}\n\n```py\n{code}\n```\n\n{text}\n"
+
+
+def _described(operation: Operation) -> str:
+    """The right that a call takes, its request, and its parameters with their bounds."""
+    lines = [
+        f"- `{parameter.name}`: {parameter.described.meaning}{_bounds(parameter)}"
+        for parameter in operation.parameters.values()
+        if parameter.described.meaning
+    ]
+    request = f" Request: `{operation.http.request}`." if operation.http else ""
+    head = f"Right: `{operation.right}`.{request}"
+    return "\n\n".join([head, "\n".join(lines)]) if lines else head
+
+
+def _bounds(parameter: CallParameter) -> str:
+    """What a request may give a number."""
+    least, most = parameter.described.least, parameter.described.most
+    if parameter.annotation not in (int, float) or least is None:
+        return ""
+    return f" {least:,g} or more." if most is None else f" {least:,g} to {most:,.0f} in a request."
 
 
 def members(kind: type) -> Iterator[tuple[str, Any]]:

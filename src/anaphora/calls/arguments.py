@@ -142,22 +142,22 @@ def _parameter_checks(
     for name in inspect.signature(function).parameters:
         hint = hints.get(name, Any)
         check, bound = _check_of(hint), least(name)
-        numbers = {int, float} & {hint, *get_args(hint)}
-        if check is not None and bound is not None and numbers:
-            words = "a whole number" if numbers == {int} else "a number"
+        kinds = (hint, *get_args(hint))
+        if check is not None and bound is not None and (int in kinds or float in kinds):
+            words = "a number" if float in kinds else "a whole number"
             check = _at_least(check, bound, f"expected {words}, {bound:g} or more")
         checks[name] = check
     return checks
 
 
 def _at_least(check: Check, least: float, reason: str) -> Check:
-    def check_bound(name: str, argument: Any) -> Any:
+    def _check_bound(name: str, argument: Any) -> Any:
         number = check(name, argument)
         if number is not None and number < least:
             raise InvalidInput(name, argument, reason)
         return number
 
-    return check_bound
+    return _check_bound
 
 
 def _parameter_hints(function: Callable[..., Any]) -> dict[str, Any]:

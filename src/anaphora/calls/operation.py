@@ -17,7 +17,7 @@ from typing import Any, Final, Literal, Protocol, TypeVar
 
 from anaphora.calls.arguments import ArgumentChecks, checked
 from anaphora.calls.limits import limited
-from anaphora.calls.parameters import CallParameter, Parameter, call_parameters, described_as
+from anaphora.calls.parameters import CallParameter, Parameter, described_as, without_none
 from anaphora.system.zones import times_shown_in
 from anaphora.values.actions import DIGESTED, AuditAction
 from anaphora.values.conversations import Degraded
@@ -133,10 +133,16 @@ class Operation:
     def parameters(self) -> dict[str, CallParameter]:
         """The parameters of the call by name, without `**` ones. Types are resolved now."""
         hints = self.checks.hints
-        return {
-            parameter.name: parameter
-            for parameter in call_parameters(self.function, hints, self.described)
-        }
+        parameters = {}
+        for name, parameter in list(inspect.signature(self.function).parameters.items())[1:]:
+            if parameter.kind is not parameter.VAR_KEYWORD:
+                annotation, optional = without_none(hints[name])
+                required = parameter.default is parameter.empty
+                default = ... if required else parameter.default
+                parameters[name] = CallParameter(
+                    name, annotation, default, optional, self.describe(name)
+                )
+        return parameters
 
     def describe(self, name: str) -> Parameter:
         """The meaning and bounds of one parameter. No type is resolved."""

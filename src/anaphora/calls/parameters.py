@@ -7,8 +7,7 @@ of the command line and the reference are derived from it. Plain data, without a
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import NoneType, UnionType
 from typing import Any, Final, Union, get_args, get_origin
@@ -115,7 +114,8 @@ PARAMETERS: Final[Mapping[str, Parameter]] = {
     "question": Parameter(f"{QUERY} A blank query returns nothing."),
     "read": Parameter(
         "How many of the best candidates are read together with the question: 0 (none) to "
-        f"{READ_MOST}, by default {READ_AWAITED}. None without a reader (`ANAPHORA_READER`).",
+        f"{READ_MOST}; in a request {READ_AWAITED} by default. None without a reader "
+        "(`ANAPHORA_READER`).",
         0,
         READ_MOST,
     ),
@@ -162,27 +162,8 @@ class CallParameter:
     described: Parameter
 
 
-def call_parameters(
-    function: Callable[..., Any],
-    hints: Mapping[str, Any],
-    own: Mapping[str, Parameter],
-) -> Iterator[CallParameter]:
-    """The named parameters of a method: `hints` are their types, `own` what the call says."""
-    for parameter in list(inspect.signature(function).parameters.values())[1:]:
-        if parameter.kind is parameter.VAR_KEYWORD:
-            continue
-        annotation, optional = _without_none(hints[parameter.name])
-        required = parameter.default is parameter.empty
-        yield CallParameter(
-            parameter.name,
-            annotation,
-            ... if required else parameter.default,
-            optional,
-            described_as(parameter.name, own),
-        )
-
-
-def _without_none(annotation: Any) -> tuple[Any, bool]:
+def without_none(annotation: Any) -> tuple[Any, bool]:
+    """A type without None, and whether it allowed None."""
     if get_origin(annotation) not in (Union, UnionType) or NoneType not in get_args(annotation):
         return annotation, False
     others = tuple(part for part in get_args(annotation) if part is not NoneType)

@@ -165,9 +165,9 @@ def _request_type(parameter: CallParameter, described: Parameter, *, in_url: boo
     several = next((part for part in parts if get_origin(part) in (Iterable, Sequence)), None)
     if several is None:
         return _bounded(annotation, described)
-    each = _bounded(get_args(several)[0], described.each or Parameter())
+    member = _bounded(get_args(several)[0], described.each or Parameter())
     rows: Any = Annotated[
-        list[each],  # type: ignore[valid-type]
+        list[member],  # type: ignore[valid-type]
         Field(min_length=_whole(described.least), max_length=_whole(described.most)),
     ]
     # Where none is no answer, one text is the same as a list of it.
