@@ -48,8 +48,6 @@ _EVERYWHERE: Final = {
     "intent_id": "An id of the caller's own, stored with the turn.",
     "iterations": "Programs that the model writes and runs; the answer comes after them.",
     "keep_file": "Store the file with its text; by default unless the text had secrets.",
-    "kinds": "What to search: `memory`, `note`, `turn`, `file`, `document`, `tool_call`; by "
-    "default all but `tool_call`.",
     "kind": "What kind of note it is.",
     "items": "The memories, in order.",
     "last": "Only this many of its last turns; by default all.",

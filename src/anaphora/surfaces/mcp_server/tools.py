@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Final, get_args
 
-from anaphora.container.feature import load, registered
+from anaphora.container.feature import load, registered, search_kinds
 from anaphora.surfaces.mcp_server import calls
 from anaphora.surfaces.mcp_server.schemas import (
     ANY,
@@ -43,7 +43,7 @@ from anaphora.values.memories import (
     Remembered,
     Verdict,
 )
-from anaphora.values.search import KINDS, SearchHit
+from anaphora.values.search import SearchHit
 
 INSTRUCTIONS: Final = """\
 Anaphora is this user's long-term memory: what was said in earlier sessions, lasting facts and
@@ -90,42 +90,6 @@ _CONTRADICTION: Final = result(
 )
 
 _KERNEL: Final = (
-    Tool(
-        "recall",
-        calls.recall,
-        10,
-        "Recall",
-        "Search everything stored: what was said in earlier sessions, facts, decisions, notes, "
-        "project files, documents. Use it before assuming anything about the user or their work.",
-        {
-            "query": text("What to look for, in your own words.", minLength=1),
-            "topK": count("", 1, 50, 6),
-            "budget": count("Tokens of snippets.", 0, 100_000, 1200),
-            "kinds": {
-                "type": "array",
-                "items": {"enum": list(KINDS)},
-                "description": "Default: all but tool_call.",
-            },
-            "project": text("Only this project: name, folder or repository."),
-            "since": text(_DAY),
-            "until": text("As since; all of a day counts."),
-            "speaker": text("Only turns by this name."),
-            "tags": {**STRINGS, "description": "Only memories with these."},
-            "minConfidence": {**share("0 shows the nearest.")},
-        },
-        enveloped_rows(
-            result(
-                SearchHit,
-                "kind id snippet score ts? speaker? title? project? tags? conversation_id? "
-                "current? versions?",
-                kind={"enum": list(KINDS)},
-                ts={"type": ["string", "null"]},
-            )
-        ),
-        required=("query",),
-        in_project=True,
-        aliases={"query": "question", "topK": "top_k"},
-    ),
     Tool(
         "recall_memory",
         calls.recall_memory,
@@ -367,10 +331,51 @@ _KERNEL: Final = (
 )
 
 
+def _recall() -> Tool:
+    """The tool over all lanes, of which features add some."""
+    kind: Schema = {"enum": list(search_kinds())}
+    return Tool(
+        "recall",
+        calls.recall,
+        10,
+        "Recall",
+        "Search everything stored: what was said in earlier sessions, facts, decisions, notes, "
+        "project files, documents. Use it before assuming anything about the user or their work.",
+        {
+            "query": text("What to look for, in your own words.", minLength=1),
+            "topK": count("", 1, 50, 6),
+            "budget": count("Tokens of snippets.", 0, 100_000, 1200),
+            "kinds": {
+                "type": "array",
+                "items": kind,
+                "description": "Default: all but tool_call.",
+            },
+            "project": text("Only this project: name, folder or repository."),
+            "since": text(_DAY),
+            "until": text("As since; all of a day counts."),
+            "speaker": text("Only turns by this name."),
+            "tags": {**STRINGS, "description": "Only memories with these."},
+            "minConfidence": {**share("0 shows the nearest.")},
+        },
+        enveloped_rows(
+            result(
+                SearchHit,
+                "kind id snippet score ts? speaker? title? project? tags? conversation_id? "
+                "current? versions?",
+                kind=kind,
+                ts={"type": ["string", "null"]},
+            )
+        ),
+        required=("query",),
+        in_project=True,
+        aliases={"query": "question", "topK": "top_k"},
+    )
+
+
 def all_tools() -> Mapping[str, Tool]:
     """The tools of the kernel and of the registered features by name, in the listed order."""
     of_features = (load(feature.tools) for feature in registered() if feature.tools)
-    tools = [*_KERNEL, *(tool for offered in of_features for tool in offered)]
+    tools = [_recall(), *_KERNEL, *(tool for offered in of_features for tool in offered)]
     return {tool.name: tool for tool in sorted(tools, key=lambda tool: tool.order)}
 
 

@@ -16,11 +16,12 @@ from typing import Any, Final
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
-from anaphora.container.feature import registered
+from anaphora.container.feature import registered, search_kinds
 from anaphora.store.filters import KINDS
 from anaphora.surfaces.meanings import FILTER_EXAMPLE, meaning
 from anaphora.surfaces.rest.problems import MEDIA_TYPE, NAMES, TITLES, type_of
 from anaphora.surfaces.rest.shapes import PROBLEM_SHAPES
+from anaphora.values.search_kinds import TOOL_CALL
 
 # Statuses that any route may answer before or after its own work.
 _ANYWHERE: Final[tuple[int, ...]] = (400, 401, 403, 404, 408, 413, 421, 422, 429, 500, 503, 504)
@@ -112,6 +113,7 @@ def document(app: FastAPI) -> dict[str, Any]:
                 # The fields of frozen values are always present.
                 schema["required"] = list(schema["properties"])
                 schema.setdefault("description", inspect.cleandoc(kind.__doc__ or ""))
+        _name_search_kinds(schemas)
         schemas["Filter"] = _FILTER
         parts["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
         openapi["security"] = [{}, {"token": []}]
@@ -126,6 +128,16 @@ def document(app: FastAPI) -> dict[str, Any]:
             _explain(reference.rsplit("/", 1)[1], schemas)
         app.openapi_schema = _with_filters(openapi)
     return app.openapi_schema
+
+
+def _name_search_kinds(schemas: dict[str, Any]) -> None:
+    """List the kinds of hits, of which features add some. The call itself refuses others."""
+    names = list(search_kinds())
+    schemas["SearchHit"]["properties"]["kind"]["enum"] = names
+    kinds = schemas["SearchQuestion"]["properties"]["kinds"]
+    kinds["items"]["enum"] = names
+    listed_names = ", ".join(f"`{name}`" for name in names)
+    kinds["description"] = f"What to search: {listed_names}; by default all but `{TOOL_CALL.name}`."
 
 
 def _complete_operation(path: str, operation: dict[str, Any]) -> None:

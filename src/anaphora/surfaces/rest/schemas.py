@@ -22,7 +22,6 @@ from pydantic import (
     create_model,
 )
 
-from anaphora.container.feature import search_kinds
 from anaphora.values.conversations import (
     READ_AWAITED,
     READ_MOST,
@@ -213,17 +212,13 @@ class Unforgetting(Body):
     id: Name
 
 
-# One that there is not is refused by the call itself.
-_SearchKind = Annotated[str, WithJsonSchema({"type": "string", "enum": list(search_kinds())})]
-
-
 class SearchQuestion(ReadQuestion):
     """A question to everything that is kept."""
 
     query: Query
     top_k: Annotated[int, Field(ge=1, le=1_000)] = 8
     budget: Annotated[int, Field(ge=0, le=1_000_000)] = 2000
-    kinds: Annotated[list[_SearchKind], Field(min_length=1, max_length=20)] = [
+    kinds: Annotated[list[str], Field(min_length=1, max_length=20)] = [
         "memory",
         "note",
         "turn",
