@@ -135,7 +135,7 @@ def _name_search_kinds(schemas: dict[str, Any]) -> None:
     names = list(search_kinds())
     schemas["SearchHit"]["properties"]["kind"]["enum"] = names
     kinds = schemas["SearchQuestion"]["properties"]["kinds"]
-    kinds["items"]["enum"] = names
+    kinds["anyOf"][0]["items"]["enum"] = names
     listed_names = ", ".join(f"`{name}`" for name in names)
     kinds["description"] = f"What to search: {listed_names}; by default all but `{TOOL_CALL.name}`."
 

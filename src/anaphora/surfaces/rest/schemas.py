@@ -218,12 +218,7 @@ class SearchQuestion(ReadQuestion):
     query: Query
     top_k: Annotated[int, Field(ge=1, le=1_000)] = 8
     budget: Annotated[int, Field(ge=0, le=1_000_000)] = 2000
-    kinds: Annotated[list[str], Field(min_length=1, max_length=20)] = [
-        "memory",
-        "note",
-        "turn",
-        "file",
-    ]
+    kinds: Annotated[list[str], Field(min_length=1, max_length=20)] | None = None
     since: DayOrTime | None = None
     until: DayOrTime | None = None
     speaker: Name | None = None
