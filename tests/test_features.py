@@ -12,7 +12,7 @@ from tests.stickers.feature import FEATURE as STICKERS
 from tests.stickers.surfaces import stickers_of
 
 from anaphora import Memory, keys
-from anaphora.container.feature import only, registered
+from anaphora.container.feature import only, registered, search_kinds
 from anaphora.errors import FeatureLeftOut, InvalidInput
 from anaphora.surfaces.mcp_server.resources import all_resources
 from anaphora.surfaces.mcp_server.tools import all_tools
@@ -22,6 +22,7 @@ pytestmark = pytest.mark.internal
 
 TEXT = "The heron on the lighthouse"
 FEATURES = registered()
+KINDS = ("memory", "note", "turn", "file", "document", "tool_call")
 
 
 @pytest.fixture
@@ -49,7 +50,8 @@ def test_a_new_feature_is_on_every_surface(tmp_path: Path) -> None:
         assert [(hit.kind, hit.text) for hit in hits][:1] == [("sticker", TEXT)]
         assert memory.search("heron", kinds=("sticker",))
         assert not memory.search("heron", kinds=("memory",))
-        with pytest.raises(InvalidInput, match="sticker"):
+        assert search_kinds() == (*KINDS[:-1], "sticker", "tool_call")
+        with pytest.raises(InvalidInput, match=", ".join(search_kinds())):
             memory.search("heron", kinds=("stamp",))
         assert {check.name: check.detail for check in memory.doctor()}["stickers"] == "1 stickers"
         with TestClient(server_app(memory, page=None), base_url="http://localhost") as client:
@@ -59,7 +61,12 @@ def test_a_new_feature_is_on_every_surface(tmp_path: Path) -> None:
             assert client.get("/v1/stickers", params={"limit": 0}).status_code == 422
             answer = client.post("/v1/search", json={"query": "heron", "kinds": ["sticker"]})
             assert answer.json()["hits"][0]["text"] == TEXT
-            assert "/v1/stickers" in client.get("/openapi.json").json()["paths"]
+            described = client.get("/openapi.json").json()
+            assert "/v1/stickers" in described["paths"]
+            kind = described["components"]["schemas"]["SearchHit"]["properties"]["kind"]
+            assert kind["enum"] == list(search_kinds())
+        recall = all_tools()["recall"]
+        assert recall.parameters["kinds"]["items"]["enum"] == list(search_kinds())
         assert all_tools()["list_stickers"].call(memory, {"word": "heron", "limit": 2}, None).data  # type: ignore[arg-type]
         memory.export(tmp_path / "export.jsonl")
         backup = memory.backup(tmp_path / "home.backup")

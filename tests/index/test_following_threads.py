@@ -263,6 +263,11 @@ def test_speakers_come_from_the_sidecar(bench: Bench) -> None:
     index.sync("a")
     assert speakers() == ["Dan", "Bea"]
     assert facts(index)["rows"][("b", 0)][3] == "Cid"
+    # The database was restored from a backup: its number is lower than the one that was read.
+    notes.note("a", 0, "hello", "Ann")
+    notes.changed = ["a"]
+    index.sync()
+    assert speakers() == ["Ann", "Bea"]
 
 
 SECOND = 1_000_000_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 from anaphora.container.feature import Commands, Feature
 from anaphora.store.db.table import clear, namespaced, sealed
 
-from .services import StickerServices
+from .services import STICKER, StickerServices
 
 TABLE = namespaced(
     "sticker",
@@ -19,7 +19,7 @@ FEATURE = Feature(
     "stickers",
     StickerServices,
     tables=(TABLE,),
-    search_kinds=("sticker",),
+    search_kinds=(STICKER,),
     commands=(Commands(f"{__package__}.surfaces:register", ("sticker",), 200),),
     routes=(f"{__package__}.surfaces:router",),
     tools=f"{__package__}.surfaces:TOOLS",

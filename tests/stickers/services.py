@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final
 
-from anaphora import Check, SearchHit, SearchKind
+from anaphora import Check, SearchHit
 from anaphora.container.feature import FeatureServices, LineKind
 from anaphora.ops.transfer.reading import BatchReader
 from anaphora.recall.lanes import Lane, LaneAnswer, LaneHit, SearchRequest
+from anaphora.values.search_kinds import HitKind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+STICKER: Final = HitKind("sticker")
 
 
 class StickerServices(FeatureServices):
@@ -37,7 +40,7 @@ class StickerServices(FeatureServices):
 
     def lanes(self) -> Iterable[Lane]:
         """As in `FeatureServices`."""
-        return (Lane("stickers", ("sticker",), frozenset(), self._search),)
+        return (Lane("stickers", (STICKER,), frozenset(), self._search),)
 
     def _search(self, request: SearchRequest) -> LaneAnswer:
         hits = []
@@ -45,8 +48,7 @@ class StickerServices(FeatureServices):
             text = str(row["text"])
             if any(term in text.lower() for term in request.question.terms):
                 excerpt, matches = request.show(text)
-                kind = cast(SearchKind, "sticker")
-                hit = SearchHit(kind, str(row["sticker_id"]), text, excerpt, 0.9, matches)
+                hit = SearchHit(STICKER.name, str(row["sticker_id"]), text, excerpt, 0.9, matches)
                 hits.append(LaneHit(hit, 0.9))
         return LaneAnswer(tuple(hits), confidence=0.9 if hits else None)
 

@@ -96,6 +96,21 @@ def test_over_http(tmp_path: Path) -> None:
 
 
 @pytest.mark.promise("documents.surfaces")
+@pytest.mark.parametrize("named", [{}, {"kinds": None}])
+def test_a_search_over_http_without_kinds_finds_documents(
+    tmp_path: Path, named: dict[str, None]
+) -> None:
+    """It searches what the facade searches: all but tool calls."""
+    with served(tmp_path / "home") as (client, memory):
+        memory.add_document(LEASE, name="lease.pdf")
+        question = {"query": "months of notice", "min_confidence": 0}
+        answer = client.post("/v1/search", json=question | named).json()
+        hits = memory.search("months of notice", min_confidence=0).hits
+        assert [hit["id"] for hit in answer["hits"]] == [hit.id for hit in hits]
+        assert "document" in {hit["kind"] for hit in answer["hits"]}
+
+
+@pytest.mark.promise("documents.surfaces")
 def test_over_mcp(tmp_path: Path) -> None:
     """`recall` finds sections, `search` lists them, `fetch` gives one, or all of the document."""
     home = tmp_path / "home"

@@ -76,7 +76,7 @@ from anaphora.values.memories import (
 )
 from anaphora.values.models import ModelRole
 from anaphora.values.namespaces import DeletedNamespace
-from anaphora.values.search import DEFAULT_KINDS, SearchHit
+from anaphora.values.search import SearchHit
 from anaphora.values.sessions import ToolCallHit
 
 class AsyncConversations:
@@ -242,7 +242,7 @@ class AsyncMemory:
         *,
         top_k: int = 8,
         budget: int = 2000,
-        kinds: Iterable[str] = DEFAULT_KINDS,
+        kinds: Iterable[str] | None = None,
         since: datetime | None = None,
         until: datetime | None = None,
         speaker: str | None = None,

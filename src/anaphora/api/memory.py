@@ -50,7 +50,7 @@ from anaphora.values.conversations import (
     TurnRole,
 )
 from anaphora.values.namespaces import DeletedNamespace
-from anaphora.values.search import DEFAULT_KINDS, SearchHit
+from anaphora.values.search import SearchHit
 from anaphora.values.sessions import ToolCallHit
 
 if TYPE_CHECKING:
@@ -265,10 +265,7 @@ class Memory(LastingMemories, FeatureCalls):
         ),
         parameters={
             "budget": token_parameter("At most this many tokens of snippets."),
-            "kinds": Parameter(
-                "What to search: `memory`, `note`, `turn`, `file`, `document`, `tool_call`; by "
-                "default all but `tool_call`."
-            ),
+            "kinds": Parameter("What to search; by default all but `tool_call`.", 1, 20),
             "project": name_parameter(
                 "Only what belongs to this project: name, folder or repository."
             ),
@@ -281,7 +278,7 @@ class Memory(LastingMemories, FeatureCalls):
         *,
         top_k: int = 8,
         budget: int = 2000,
-        kinds: Iterable[str] = DEFAULT_KINDS,
+        kinds: Iterable[str] | None = None,
         since: datetime | None = None,
         until: datetime | None = None,
         speaker: str | None = None,
@@ -296,27 +293,22 @@ class Memory(LastingMemories, FeatureCalls):
         """Memories, notes, turns, files and documents that answer a question, best first.
 
         At most `top_k` hits whose snippets cost at most `budget` tokens. `kinds` are those to look
-        among: "memory", "note", "turn", "file", "document", and "tool_call", which is left out by
-        default. `since`, `until` (aware), `speaker` and `exclude` are those of
-        `recall_conversation`; `tags` leaves memories, notes and documents with all of these.
-        `project` (a folder, a repository, or the last part of its name) leaves what belongs to it;
-        `directory` is where the question is asked: sessions of other projects than the one around
-        it count less. Where no lane is likely to
-        answer (`min_confidence`, by default a calibrated floor), there are no hits, and
-        `Recall.nearest` has what came closest. `read` and `timeout` are those of
-        `recall_conversation`; of turns and of memories so many candidates each are read. Raises
-        `InvalidInput`, `NotFound` for a project, and `Cancelled`.
+        among: "memory", "note", "turn", "file", "document", those that other features add, and
+        "tool_call", which is left out by default. `since`, `until` (aware), `speaker` and `exclude`
+        are those of `recall_conversation`; `tags` leaves memories, notes and documents with all of
+        these. `project` (a folder, a repository, or the last part of its name) leaves what belongs
+        to it; `directory` is where the question is asked: sessions of other projects than the one
+        around it count less. Where no lane is likely to answer (`min_confidence`, by default a
+        calibrated floor), there are no hits, and `Recall.nearest` has what came closest. `read` and
+        `timeout` are those of `recall_conversation`; of turns and of memories so many candidates
+        each are read. Raises `InvalidInput`, `NotFound` for a project, and `Cancelled`.
         """
         from anaphora.recall.lanes import SearchChoice
 
         with span("search", top_k=top_k):
             recall = self._services().recall_everything
-            # Features add kinds to those that are searched by default, or are left out.
-            chosen_kinds = tuple(kinds)
-            if chosen_kinds == DEFAULT_KINDS:
-                chosen_kinds = recall.default_kinds
             choice = SearchChoice(
-                chosen_kinds,
+                recall.default_kinds if kinds is None else tuple(kinds),
                 since,
                 until,
                 speaker,

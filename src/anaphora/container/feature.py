@@ -18,6 +18,7 @@ from anaphora.container.services import ServiceGroup
 from anaphora.embed.kinds import KINDS, EmbedderKind
 from anaphora.store.db.tables import add_tables, remove_tables
 from anaphora.store.extensions import CLOCKS, DROPPED_TOKENS, JOURNALS
+from anaphora.values.search_kinds import MEMORY, NOTE, TOOL_CALL, TURN, HitKind
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -270,7 +271,7 @@ class Feature:
     application: str = ""
     line_kinds: str = ""
     events: tuple[str, ...] = ()
-    search_kinds: tuple[str, ...] = ()
+    search_kinds: tuple[HitKind, ...] = ()
     open: Callable[[Container], object] = lambda _: None
     journal: OpenJournal | None = None
     latest_seen: LatestSeen | None = None
@@ -321,7 +322,7 @@ def registered() -> tuple[Feature, ...]:
 def search_kinds() -> tuple[str, ...]:
     """The kinds of hits that a search can give, as `kinds` names them."""
     of_features = (kind for feature in registered() for kind in feature.search_kinds)
-    return ("memory", "note", "turn", *of_features, "tool_call")
+    return tuple(kind.name for kind in (MEMORY, NOTE, TURN, *of_features, TOOL_CALL))
 
 
 @contextmanager

@@ -92,7 +92,7 @@ class IndexLife:
         self,
         version_of: Callable[[], int],
         read: Callable[[int], int],
-        caught_up: Callable[[int], None],
+        caught_up: Callable[[int], object] = lambda _: None,
     ) -> int:
         """Catch up with the database, which has numbers of changes; how many there were.
 

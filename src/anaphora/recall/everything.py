@@ -32,6 +32,7 @@ from anaphora.recall.reading import checked_read
 from anaphora.recall.view_cache import ViewCache
 from anaphora.values.conversations import Degraded, Recall
 from anaphora.values.search import SearchHit
+from anaphora.values.search_kinds import MEMORY, NOTE, TURN, HitKind
 
 if TYPE_CHECKING:
     from anaphora.recall.memories import MemoryRecall
@@ -40,8 +41,8 @@ if TYPE_CHECKING:
 ELSEWHERE: Final = 0.75
 """What a hit of another project than the one that is asked from counts."""
 
-_KEPT_WORDS: Final = frozenset(("memory", "note"))
-_SAID: Final = _KEPT_WORDS | {"turn"}
+_KEPT_WORDS: Final = frozenset((MEMORY.name, NOTE.name))
+_SAID: Final = _KEPT_WORDS | {TURN.name}
 """Kinds of hits that may be one statement; a part of a file or a document is one by itself."""
 
 _QUESTIONS: Final = 64
@@ -116,13 +117,17 @@ class EverythingRecall:
     @property
     def default_kinds(self) -> tuple[str, ...]:
         """The kinds that a search looks for if it names none."""
-        return tuple(kind for lane in self.lanes if lane.by_default for kind in lane.kinds)
+        return tuple(kind.name for kind in self._kinds if kind.by_default)
+
+    @property
+    def _kinds(self) -> tuple[HitKind, ...]:
+        return tuple(kind for lane in self.lanes for kind in lane.kinds)
 
     def _check_kinds(self, choice: SearchChoice) -> None:
-        kinds = [kind for lane in self.lanes for kind in lane.kinds]
-        for number, kind in enumerate(choice.kinds):
-            if kind not in kinds:
-                raise InvalidInput(f"kinds[{number}]", kind, f"expected one of {', '.join(kinds)}")
+        names = [kind.name for kind in self._kinds]
+        for number, name in enumerate(choice.kinds):
+            if name not in names:
+                raise InvalidInput(f"kinds[{number}]", name, f"expected one of {', '.join(names)}")
 
     def _find_project(self, name: str) -> NamedProject:
         """What a project stands for, by its name, its folder or its repository."""

@@ -17,6 +17,7 @@ from anaphora.recall.snippets import snippet
 from anaphora.recall.view_cache import ViewCache
 from anaphora.values.conversations import Degraded, Recall
 from anaphora.values.search import SearchHit
+from anaphora.values.search_kinds import TURN, HitKind
 
 UNKNOWN: Final = 0.5
 """How likely a lane is to answer that cannot tell."""
@@ -126,7 +127,7 @@ class LaneHit:
 
     def repeats(self, other: LaneHit) -> bool:
         """Whether another hit in the same words is the same statement."""
-        if (self.hit.kind == "turn") == (other.hit.kind == "turn"):
+        if (self.hit.kind == TURN.name) == (other.hit.kind == TURN.name):
             return self.by == other.by
         # For a memory of unknown origin, equal texts are the same statement.
         unknown = not (self.places and other.places)
@@ -161,20 +162,20 @@ class Lane:
 
     It is asked only for `kinds` of its own, and only where it understands all `filters` of a
     search: what cannot be filtered is left out. `project_ids` gives the ids by which memories name
-    a project that the lane knows under this name. `by_default`: it is asked where a search names no
-    kinds.
+    a project that the lane knows under this name.
     """
 
     name: str
-    kinds: tuple[str, ...]
+    kinds: tuple[HitKind, ...]
     filters: frozenset[SearchFilter]
     search: Callable[[SearchRequest], LaneAnswer]
     project_ids: Callable[[str], Collection[str]] = lambda _: ()
-    by_default: bool = True
 
     def serves(self, choice: SearchChoice) -> bool:
         """Whether hits of this lane can be among what was chosen."""
-        return choice.filters <= self.filters and any(kind in choice.kinds for kind in self.kinds)
+        return choice.filters <= self.filters and any(
+            kind.name in choice.kinds for kind in self.kinds
+        )
 
 
 class Scored(Protocol):

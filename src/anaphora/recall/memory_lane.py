@@ -18,7 +18,8 @@ from anaphora.recall.lanes import (
 from anaphora.recall.render import version_lines
 from anaphora.values.conversations import Recall
 from anaphora.values.memories import NOTE_KINDS, MemoryHit
-from anaphora.values.search import SearchHit, SearchKind
+from anaphora.values.search import SearchHit
+from anaphora.values.search_kinds import MEMORY, NOTE, HitKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,7 +31,7 @@ def memory_lane(memories: MemoryRecall) -> Lane:
     """The lane over memories and notes, which it tells apart by their types."""
     return Lane(
         "memories",
-        ("memory", "note"),
+        (MEMORY, NOTE),
         frozenset(("tags", "times", "project")),
         partial(_search_memories, memories),
     )
@@ -41,7 +42,7 @@ def _search_memories(memories: MemoryRecall, request: SearchRequest) -> LaneAnsw
 
     def convert(hit: MemoryHit, score: float) -> LaneHit:
         search_hit = make_record_hit(
-            "note" if hit.type in NOTE_KINDS else "memory",
+            NOTE if hit.type in NOTE_KINDS else MEMORY,
             hit,
             hit.path or next(iter(hit.sources), hit.type),
             request,
@@ -107,12 +108,12 @@ def search_records(records: MemoryRecall, request: SearchRequest) -> Recall[Memo
 
 
 def make_record_hit(
-    kind: SearchKind, hit: MemoryHit, title: str, request: SearchRequest, **more: Any
+    kind: HitKind, hit: MemoryHit, title: str, request: SearchRequest, **more: Any
 ) -> SearchHit:
     """A record as a hit of a search."""
     excerpt, matches = request.show(hit.text)
     return SearchHit(
-        kind,
+        kind.name,
         hit.id,
         hit.text,
         excerpt,

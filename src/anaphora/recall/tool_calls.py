@@ -16,6 +16,7 @@ from anaphora.store.records.rows import session_key
 from anaphora.values.conversations import TurnChoice
 from anaphora.values.memories import MemoryRecord
 from anaphora.values.search import SearchHit
+from anaphora.values.search_kinds import TOOL_CALL
 from anaphora.values.sessions import ToolCallHit
 
 if TYPE_CHECKING:
@@ -95,10 +96,9 @@ def call_lane(calls: ToolCallRecall) -> Lane:
     """The lane over tool calls."""
     return Lane(
         "tool calls",
-        ("tool_call",),
+        (TOOL_CALL,),
         frozenset(("times", "project")),
         partial(_search_calls, calls),
-        by_default=False,
     )
 
 
@@ -113,7 +113,7 @@ def _search_calls(calls: ToolCallRecall, request: SearchRequest) -> LaneAnswer:
         excerpt, matches = request.show(hit.text)
         score = CALLS * hit.score
         search_hit = SearchHit(
-            "tool_call",
+            TOOL_CALL.name,
             hit.id,
             hit.text,
             excerpt,

@@ -9,6 +9,7 @@ from anaphora.recall.lanes import Lane, LaneAnswer, LaneHit, SearchRequest, make
 from anaphora.recall.render import version_lines
 from anaphora.values.conversations import RelatedTurn, TurnChoice, TurnHit
 from anaphora.values.search import SearchHit
+from anaphora.values.search_kinds import TURN
 
 if TYPE_CHECKING:
     from anaphora.recall.conversation import ConversationRecall
@@ -22,7 +23,7 @@ def turn_lane(turns: ConversationRecall, places: SessionPlaces) -> Lane:
     """The lane over the turns of all conversations."""
     return Lane(
         "conversations",
-        ("turn",),
+        (TURN,),
         frozenset(("speaker", "times", "project")),
         partial(_search_turns, turns, places),
     )
@@ -55,7 +56,7 @@ def _search_turns(
         title = turns.title_of(hit.conversation_id) if "title" in hit.factors else ""
         excerpt, matches = request.show(hit.text)
         search_hit = SearchHit(
-            "turn",
+            TURN.name,
             _turn_id(hit),
             hit.text,
             excerpt,

@@ -5,17 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final, Literal, get_args
+from typing import TypeAlias
 
-__all__ = ["DEFAULT_KINDS", "KINDS", "SearchHit", "SearchKind"]
+__all__ = ["SearchHit", "SearchKind"]
 
-SearchKind = Literal["memory", "note", "turn", "file", "document", "tool_call"]
-
-KINDS: Final[tuple[SearchKind, ...]] = get_args(SearchKind)
-"""Everything that can be found, as a hit's `kind` says it."""
-
-DEFAULT_KINDS: Final[tuple[SearchKind, ...]] = ("memory", "note", "turn", "file", "document")
-"""What is searched without being asked for. Tool calls are never mixed with what people said."""
+SearchKind: TypeAlias = str
+"""The name of a kind of hits. Features add kinds, so no list of them is complete."""
 
 
 @dataclass(frozen=True, slots=True)

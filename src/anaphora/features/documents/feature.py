@@ -6,6 +6,7 @@ from anaphora.container.feature import CommandLine, Commands, Feature, later
 from anaphora.features.documents.calls import DocumentCalls
 from anaphora.features.documents.remote import RemoteDocumentCalls
 from anaphora.features.documents.tables import TABLES
+from anaphora.features.documents.values import DOCUMENT
 
 __all__ = ["FEATURE", "DocumentCalls", "RemoteDocumentCalls"]
 
@@ -15,7 +16,7 @@ FEATURE = Feature(
     later(f"{__package__}.services:DocumentServices"),
     values=f"{__package__}.values",
     tables=TABLES,
-    search_kinds=("document",),
+    search_kinds=(DOCUMENT,),
     commands=(Commands(f"{__package__}.commands:register", ("document",), 30),),
     routes=(f"{__package__}.routes:router",),
     cli=CommandLine(show=f"{__package__}.commands:show_by_id"),

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
+from anaphora.features.documents.values import DOCUMENT
 from anaphora.recall.lanes import Lane, LaneAnswer, LaneHit, SearchRequest, make_answer
 from anaphora.recall.memory_lane import make_record_hit, search_records
 from anaphora.store.records.titles import part_title
@@ -22,7 +23,7 @@ def document_lane(lane_if_any: Callable[[], MemoryRecall | None]) -> Lane:
     """
     return Lane(
         "documents",
-        ("document",),
+        (DOCUMENT,),
         frozenset(("tags", "times")),
         partial(_search_documents, lane_if_any),
     )
@@ -40,6 +41,6 @@ def _search_documents(
     def convert(hit: MemoryHit, score: float) -> LaneHit:
         record = records.get(hit.id)
         title = "" if record is None else part_title(record)
-        return LaneHit(make_record_hit("document", hit, title, request), score)
+        return LaneHit(make_record_hit(DOCUMENT, hit, title, request), score)
 
     return make_answer(recall, convert)

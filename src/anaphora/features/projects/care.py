@@ -17,14 +17,17 @@ if TYPE_CHECKING:
 
 def count_projects(projects: ProjectServices) -> dict[str, int]:
     """The counts for `Stats`, without opening a text."""
-    services, rows = projects.services, projects.store.list()
-    notes = note_counts(services.truth, services.namespace)
+    notes = note_counts(projects.services.truth, projects.services.namespace)
+    return {**_count_sections(projects), "notes": sum(current for _, current in notes.values())}
+
+
+def _count_sections(projects: ProjectServices) -> dict[str, int]:
+    rows = projects.store.list()
     return {
         "projects": len(rows),
         "files": sum(row.files for row in rows),
         "sections": sum(row.sections for row in rows),
-        "sections_pending": projects.store.pending(services.embedder.name),
-        "notes": sum(current for _, current in notes.values()),
+        "sections_pending": projects.store.pending(projects.services.embedder.name),
     }
 
 
@@ -32,7 +35,7 @@ def check_projects(projects: ProjectServices) -> Iterator[Check]:
     """Check projects, notes and the index of sections."""
     services = projects.services
     try:
-        counts = count_projects(projects)
+        counts = _count_sections(projects)
         notes = note_counts(services.truth, services.namespace)
         rows = projects.store.rows()
     except AnaphoraError as error:

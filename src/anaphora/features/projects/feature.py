@@ -6,6 +6,7 @@ from anaphora.container.feature import Commands, Feature, later
 from anaphora.features.projects.calls import ProjectCalls
 from anaphora.features.projects.remote import RemoteProjectCalls
 from anaphora.features.projects.tables import TABLES
+from anaphora.features.projects.values import FILE
 
 __all__ = ["FEATURE", "ProjectCalls", "RemoteProjectCalls"]
 
@@ -15,7 +16,7 @@ FEATURE = Feature(
     later(f"{__package__}.services:ProjectServices"),
     values=f"{__package__}.values",
     tables=TABLES,
-    search_kinds=("file",),
+    search_kinds=(FILE,),
     commands=(
         Commands(
             f"{__package__}.commands:register",

@@ -30,7 +30,7 @@ from anaphora.features.sync.device import SyncedDevice
 from anaphora.features.sync.items import THREAD, item_name, kind_and_key
 from anaphora.features.sync.merge.turns import next_place, turns_of
 from anaphora.features.sync.origins import Origins
-from anaphora.store.disk import NO_FILE, identity_at
+from anaphora.store.disk import NO_FILE, Identity, identity_at
 from anaphora.store.hashing import stored_turn_hash
 from anaphora.store.threads.conversations import Replacement, replace_turns, thread_as_stored
 from anaphora.store.threads.gojson import REDACTED, nanoseconds, read_time
@@ -142,29 +142,23 @@ class ThreadSync:
                     state,
                 )
 
-    def _read_states(self) -> dict[str, str]:
-        """A text for each conversation that changes with it."""
+    def _read_states(self, only: str | None = None) -> dict[str, str]:
+        """A text for each conversation, or for `only` this one, that changes with it."""
         store = self._device.services.conversation.threads
-        if isinstance(store, SqlConversationStore):
-            return {
-                key: str(identity)
-                for key, identity in store.changes_since(-1).items()
-                if identity is not None
-            }
-        return {
-            key: str(identity)
-            for key, path in store.files()
-            if (identity := identity_at(path)) != NO_FILE
-        }
+        identities: Mapping[str, Identity | None]
+        if not isinstance(store, SqlConversationStore):
+            paths = store.files() if only is None else [(only, store.path(only))]
+            identities = {key: identity_at(path) for key, path in paths}
+        elif only is None:
+            identities = store.changes_since(-1)
+        else:
+            stored_thread = store.stored(only)
+            identities = {only: None if stored_thread is None else stored_thread.identity}
+        missing = (None, NO_FILE)
+        return {key: str(state) for key, state in identities.items() if state not in missing}
 
     def _read_state(self, conversation_id: str) -> str:
-        """The same of one conversation; "" if it does not exist."""
-        store = self._device.services.conversation.threads
-        if isinstance(store, SqlConversationStore):
-            stored_thread = store.stored(conversation_id)
-            return "" if stored_thread is None else str(stored_thread.identity)
-        identity = identity_at(store.path(conversation_id))
-        return "" if identity == NO_FILE else str(identity)
+        return self._read_states(conversation_id).get(conversation_id, "")
 
     def _capture_one(
         self,

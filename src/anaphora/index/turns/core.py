@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from anaphora.calls.limits import time_is_up
-from anaphora.index.life_cycle import IndexLife
+from anaphora.index.life_cycle import ROUNDS, IndexLife
 from anaphora.index.maintenance import IndexBusy, IndexLost
 from anaphora.index.turns.folder import IndexFolder
 from anaphora.index.turns.ledger import MAX_ATTEMPTS, TurnIndexFile
@@ -35,7 +35,6 @@ TAIL_AT_CLOSE = 50
 """The same for a process that ends: reading a handful of rows again is faster than writing."""
 
 _TRANSACTION = 2_000
-_ROUNDS = 5
 _RETRY_SECONDS = 30.0
 
 
@@ -87,7 +86,6 @@ class IndexCore:
         self.unwritable = ""
         self.waiting = False
         self._seen_outside = -1
-        self._notes_seen = -1
         self._noted: set[str] = set()
         self._opened_at = 0.0
         # How often the index was opened, and at which opening all threads were last synced.
@@ -164,7 +162,7 @@ class IndexCore:
         self.state.view()
         point = self.state.point
         assert point is not None
-        self._notes_seen, self._noted = point.notes, set()
+        self.life.seq, self._noted = point.notes, set()
         if ledger.on_disk:
             with self.life.writing("words") as is_locked:
                 if is_locked:
@@ -178,20 +176,19 @@ class IndexCore:
         return State(home.words, self.dimensions, home.sealer.token_key, self.ann)
 
     def sync_threads(self, conversation_id: str | None) -> int:
-        """Bring the index up to date with one thread, or with all; how many turns are new."""
+        """Bring the index up to date with one thread, or with all; how many turns are new.
+
+        A number tells only which notes changed: threads are compared with their checkpoints in the
+        index file, which other processes write and remove.
+        """
         added_count = 0
         if self.waiting and self.source.differing(self.state.known_checkpoints(), None):
             self._begin()
         self.source.problems.clear()
-        for _ in range(_ROUNDS):
+        for _ in range(ROUNDS):
             self._absorb_outside()
             opening = self.openings
-            version = self.source.notes_version()
-            if version != self._notes_seen:
-                # Threads with speakers that may have changed: each is checked once.
-                if self.state.checkpoints:
-                    self._noted |= self.source.noted_since(self._notes_seen)
-                self._notes_seen = version
+            self.life.catch_up(self.source.notes_version, self._take_notes)
             changes, writable = self._changes(conversation_id)
             if changes or writable:
                 added_count = sum(len(change.records) for change in changes) or added_count
@@ -207,6 +204,12 @@ class IndexCore:
             self._whole_at = self.openings
         self.state.view()
         return added_count
+
+    def _take_notes(self, since: int) -> int:
+        """Note which threads have speakers that may have changed: each is checked once."""
+        noted_threads = self.source.noted_since(since) if self.state.checkpoints else frozenset()
+        self._noted |= noted_threads
+        return len(noted_threads)
 
     @property
     def made_anew(self) -> bool:
@@ -267,7 +270,7 @@ class IndexCore:
         """Write changes, or keep them in memory; False if they have to be collected again."""
         ledger, state = self.open_ledger(), self.state
         # Until all noted threads are checked, the next opening has to collect them again.
-        notes = None if self._noted else self._notes_seen
+        notes = None if self._noted else self.life.seq
         written_count = 0
         while written_count < len(changes):
             # Few enough that a killed process loses little and others can write.

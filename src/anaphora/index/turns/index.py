@@ -22,6 +22,7 @@ from anaphora.calls.limits import is_limited, part_of_time, time_left, wait_with
 from anaphora.calls.progress import ProgressCount
 from anaphora.errors import EmbeddingError
 from anaphora.index.backlog import GROUP, IN_CALL, embed_texts
+from anaphora.index.life_cycle import ROUNDS
 from anaphora.index.turns.core import IndexCore
 from anaphora.index.turns.embedded import embedded_text
 from anaphora.index.turns.folder import IndexFolder
@@ -42,9 +43,6 @@ if TYPE_CHECKING:
 
 INLINE_BACKLOG = 64
 """Texts that `sync` embeds before it returns; a larger backlog is left to the background."""
-
-# How often an index that another process keeps removing is synced again.
-_ROUNDS = 5
 
 EmbedMode = Literal["inline", "all", "none"]
 
@@ -118,7 +116,7 @@ class TurnIndex:
         An index that is removed in between is synced again; if that happens repeatedly, the result
         reports it.
         """
-        for _ in range(_ROUNDS):
+        for _ in range(ROUNDS):
             sync_result, view, is_same = self._sync(conversation_id, embed, None)
             if is_same:
                 return sync_result, view
@@ -156,7 +154,7 @@ class TurnIndex:
         with self._progress:
             self._first.update(dict.fromkeys(keys))
         try:
-            for _ in range(_ROUNDS):
+            for _ in range(ROUNDS):
                 if not self._embeds_all:
                     self._begin_work()
                 in_time = wait_within(wait, max(0.0, ends - time.monotonic()))

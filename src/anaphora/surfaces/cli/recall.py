@@ -14,7 +14,6 @@ from anaphora.container.feature import search_kinds
 from anaphora.surfaces.cli.asking import BUDGET, TOP, ask
 from anaphora.surfaces.cli.options import Json, MinConfidence, Timeout, argument, option
 from anaphora.surfaces.wire import times_between
-from anaphora.values.search import DEFAULT_KINDS
 
 WHEN = 'A day, a time, or words, in your time zone: 2026-03-01, "last week".'
 
@@ -62,7 +61,7 @@ def recall(
         as_json=as_json,
         top_k=top_k,
         budget=budget,
-        kinds=kind if kind else DEFAULT_KINDS,
+        kinds=kind or None,
         **times_between({"since": since, "until": until}),
         speaker=speaker,
         project=project,

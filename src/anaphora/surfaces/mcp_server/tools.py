@@ -11,7 +11,7 @@ from typing import Final
 
 from anaphora.api.memory import Memory
 from anaphora.calls.parameters import FILTER_EXAMPLE, PARAMETERS, QUERY
-from anaphora.container.feature import load, registered
+from anaphora.container.feature import load, registered, search_kinds
 from anaphora.surfaces.mcp_server import calls
 from anaphora.surfaces.mcp_server.schemas import (
     ANY,
@@ -38,7 +38,7 @@ from anaphora.values.memories import (
     NewMemory,
     Remembered,
 )
-from anaphora.values.search import KINDS, SearchHit
+from anaphora.values.search import SearchHit
 
 INSTRUCTIONS: Final = """\
 Anaphora is this user's long-term memory: what was said in earlier sessions, lasting facts and
@@ -80,51 +80,6 @@ _CONTRADICTION: Final = result(
 )
 
 _KERNEL: Final = (
-    Tool(
-        "recall",
-        calls.recall,
-        10,
-        "Recall",
-        "Search everything stored: what was said in earlier sessions, facts, decisions, notes, "
-        "project files, documents. Use it before assuming anything about the user or their work.",
-        {
-            "query": text(QUERY, minLength=1),
-            **arguments(
-                Memory.search,
-                "top_k budget kinds project since until speaker tags min_confidence",
-                {
-                    "top_k": {"description": "", "maximum": 50, "default": 6},
-                    "budget": {
-                        "description": "Tokens of snippets.",
-                        "maximum": 100_000,
-                        "default": 1200,
-                    },
-                    "kinds": {
-                        "items": {"enum": list(KINDS)},
-                        "description": "Default: all but tool_call.",
-                    },
-                    "project": {"description": "Only this project: name, folder or repository."},
-                    "since": {"description": _DAY, "type": "string"},
-                    "until": {"description": "As since; all of a day counts.", "type": "string"},
-                    "speaker": {"description": "Only turns by this name."},
-                    "tags": {"description": "Only memories with these."},
-                    "min_confidence": {"description": "0 shows the nearest."},
-                },
-            ),
-        },
-        enveloped_rows(
-            result(
-                SearchHit,
-                "kind id snippet score ts? speaker? title? project? tags? conversation_id? "
-                "current? versions?",
-                kind={"enum": list(KINDS)},
-                ts={"type": ["string", "null"]},
-            )
-        ),
-        required=("query",),
-        in_project=True,
-        aliases={"query": "question", "topK": "top_k"},
-    ),
     Tool(
         "recall_memory",
         calls.recall_memory,
@@ -381,10 +336,57 @@ _KERNEL: Final = (
 )
 
 
+def _recall() -> Tool:
+    """The tool over all lanes, of which features add some."""
+    kind: Schema = {"enum": list(search_kinds())}
+    return Tool(
+        "recall",
+        calls.recall,
+        10,
+        "Recall",
+        "Search everything stored: what was said in earlier sessions, facts, decisions, notes, "
+        "project files, documents. Use it before assuming anything about the user or their work.",
+        {
+            "query": text(QUERY, minLength=1),
+            **arguments(
+                Memory.search,
+                "top_k budget kinds project since until speaker tags min_confidence",
+                {
+                    "top_k": {"description": "", "maximum": 50, "default": 6},
+                    "budget": {
+                        "description": "Tokens of snippets.",
+                        "maximum": 100_000,
+                        "default": 1200,
+                    },
+                    "kinds": {"items": kind, "description": "Default: all but tool_call."},
+                    "project": {"description": "Only this project: name, folder or repository."},
+                    "since": {"description": _DAY, "type": "string"},
+                    "until": {"description": "As since; all of a day counts.", "type": "string"},
+                    "speaker": {"description": "Only turns by this name."},
+                    "tags": {"description": "Only memories with these."},
+                    "min_confidence": {"description": "0 shows the nearest."},
+                },
+            ),
+        },
+        enveloped_rows(
+            result(
+                SearchHit,
+                "kind id snippet score ts? speaker? title? project? tags? conversation_id? "
+                "current? versions?",
+                kind=kind,
+                ts={"type": ["string", "null"]},
+            )
+        ),
+        required=("query",),
+        in_project=True,
+        aliases={"query": "question", "topK": "top_k"},
+    )
+
+
 def all_tools() -> Mapping[str, Tool]:
     """The tools of the kernel and of the registered features by name, in the listed order."""
     of_features = (load(feature.tools) for feature in registered() if feature.tools)
-    tools = [*_KERNEL, *(tool for offered in of_features for tool in offered)]
+    tools = [_recall(), *_KERNEL, *(tool for offered in of_features for tool in offered)]
     return {tool.name: tool for tool in sorted(tools, key=lambda tool: tool.order)}
 
 

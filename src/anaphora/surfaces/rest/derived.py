@@ -22,7 +22,7 @@ from anaphora.api.memory import Memory
 from anaphora.calls.operation import Operation
 from anaphora.calls.parameters import CallParameter, Parameter
 from anaphora.errors import FilterError
-from anaphora.surfaces.rest.schemas import Body, DayOrTime, Filters, Parameters, SearchKind, Time
+from anaphora.surfaces.rest.schemas import Body, DayOrTime, Filters, Parameters, Time
 from anaphora.surfaces.rest.shapes import ENVELOPES
 from anaphora.surfaces.wire import times_between
 from anaphora.values.conversations import READ_AWAITED, ConfigurableCount
@@ -152,8 +152,6 @@ def _member(
 
 def _request_type(parameter: CallParameter, described: Parameter, *, in_url: bool) -> Any:
     annotation = parameter.annotation
-    if parameter.name == "kinds":
-        return Annotated[list[SearchKind], Field(min_length=1, max_length=20)]
     if get_origin(annotation) is Mapping:
         if parameter.name != "filters":
             return dict[str, Any]

@@ -17,7 +17,7 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
 from anaphora.calls.parameters import FILTER_EXAMPLE, PARAMETERS
-from anaphora.container.feature import registered
+from anaphora.container.feature import registered, search_kinds
 from anaphora.store.filters import KINDS
 from anaphora.surfaces.rest.problems import MEDIA_TYPE, NAMES, TITLES, type_of
 from anaphora.surfaces.rest.shapes import PROBLEM_SHAPES
@@ -112,6 +112,7 @@ def document(app: FastAPI) -> dict[str, Any]:
                 # The fields of frozen values are always present.
                 schema["required"] = list(schema["properties"])
                 schema.setdefault("description", inspect.cleandoc(kind.__doc__ or ""))
+        _name_search_kinds(schemas)
         schemas["Filter"] = _FILTER
         parts["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
         openapi["security"] = [{}, {"token": []}]
@@ -126,6 +127,13 @@ def document(app: FastAPI) -> dict[str, Any]:
             _explain(reference.rsplit("/", 1)[1], schemas)
         app.openapi_schema = _with_filters(openapi)
     return app.openapi_schema
+
+
+def _name_search_kinds(schemas: dict[str, Any]) -> None:
+    """List the kinds of hits, of which features add some. The call itself refuses others."""
+    names = list(search_kinds())
+    schemas["SearchHit"]["properties"]["kind"]["enum"] = names
+    schemas["SearchQuestion"]["properties"]["kinds"]["anyOf"][0]["items"]["enum"] = names
 
 
 def _complete_operation(path: str, operation: dict[str, Any]) -> None:

@@ -26,7 +26,6 @@ from pydantic import (
 from anaphora.api.memory import Memory
 from anaphora.calls.operation import operation_of
 from anaphora.calls.parameters import PARAMETERS, VISIBLE
-from anaphora.container.feature import search_kinds
 from anaphora.values.memories import (
     MEMORY_FIELDS,
     MemoryType,
@@ -187,10 +186,6 @@ class NewMemories(Body):
         list[NewMemoryItem],
         Field(min_length=1, max_length=10_000, description="The memories, in order."),
     ]
-
-
-# One that there is not is refused by the call itself.
-SearchKind = Annotated[str, WithJsonSchema({"type": "string", "enum": list(search_kinds())})]
 
 
 class DeleteQuery(Parameters):

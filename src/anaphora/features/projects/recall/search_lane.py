@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from anaphora.errors import NotFound
-from anaphora.features.projects.values import Quality
+from anaphora.features.projects.values import FILE, Quality
 from anaphora.recall.lanes import Lane, LaneAnswer, LaneHit, SearchRequest
 from anaphora.values.search import SearchHit
 
@@ -24,7 +24,7 @@ def file_lane(context_if_any: Callable[[], ContextRecall | None]) -> Lane:
     """The lane over files; `context_if_any` gives None where no project was indexed."""
     return Lane(
         "project",
-        ("file",),
+        (FILE,),
         frozenset(("project",)),
         partial(_search_files, context_if_any),
         partial(_find_ids, context_if_any),
@@ -68,7 +68,7 @@ def _search_files(
         excerpt, matches = request.show(text or target.title)
         score = round(sure * max(target.score, 0.0) / best_score, 6)
         hit = SearchHit(
-            "file",
+            FILE.name,
             target.path,
             text,
             excerpt,
