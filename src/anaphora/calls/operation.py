@@ -13,11 +13,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import Any, Final, Literal, Protocol, TypeVar
+from types import NoneType, UnionType
+from typing import Any, Final, Literal, Protocol, TypeVar, Union, get_args, get_origin
 
 from anaphora.calls.arguments import ArgumentChecks, checked
 from anaphora.calls.limits import limited
-from anaphora.calls.parameters import CallParameter, Parameter, described_as, without_none
+from anaphora.calls.parameters import CallParameter, Parameter, described_as
 from anaphora.system.zones import times_shown_in
 from anaphora.values.actions import DIGESTED, AuditAction
 from anaphora.values.conversations import Degraded
@@ -136,7 +137,7 @@ class Operation:
         parameters = {}
         for name, parameter in list(inspect.signature(self.function).parameters.items())[1:]:
             if parameter.kind is not parameter.VAR_KEYWORD:
-                annotation, optional = without_none(hints[name])
+                annotation, optional = _without_none(hints[name])
                 required = parameter.default is parameter.empty
                 default = ... if required else parameter.default
                 parameters[name] = CallParameter(
@@ -316,3 +317,10 @@ def _asked(described: Operation) -> Callable[..., Any]:
             return described.tell(self, answer, described.question_of(positional, named))
 
     return call
+
+
+def _without_none(annotation: Any) -> tuple[Any, bool]:
+    if get_origin(annotation) not in (Union, UnionType) or NoneType not in get_args(annotation):
+        return annotation, False
+    others = tuple(part for part in get_args(annotation) if part is not NoneType)
+    return Union[others], True  # noqa: UP007 - of parts that are only known here

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from types import NoneType, UnionType
-from typing import Any, Final, Union, get_args, get_origin
+from typing import Any, Final
 
 from anaphora.values.conversations import READ_AWAITED, READ_MOST
 from anaphora.values.memories import MEMORY_FIELDS
@@ -160,11 +159,3 @@ class CallParameter:
     default: Any
     optional: bool
     described: Parameter
-
-
-def without_none(annotation: Any) -> tuple[Any, bool]:
-    """A type without None, and whether it allowed None."""
-    if get_origin(annotation) not in (Union, UnionType) or NoneType not in get_args(annotation):
-        return annotation, False
-    others = tuple(part for part in get_args(annotation) if part is not NoneType)
-    return Union[others], True  # noqa: UP007 - of parts that are only known here

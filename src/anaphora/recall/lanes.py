@@ -103,8 +103,8 @@ class SearchRequest:
         """What is shown of a text, and where that matches."""
         terms = self.question.terms
         key = (text, terms)
-        shown = self.shown.of(None, key, lambda: ShownText(len(text), *snippet(text, terms)))
-        return shown.snippet, shown.matches
+        excerpt = self.shown.of(None, key, lambda: ShownText(len(text), *snippet(text, terms)))
+        return excerpt.snippet, excerpt.matches
 
 
 @dataclass(frozen=True, slots=True)

@@ -115,9 +115,9 @@ def _define(one: table.Table) -> None:
 
 def _follow() -> None:
     """Define the tables that were added, and drop the definitions of removed ones."""
-    for name, one in tables.TABLES.items():
+    for name, definition in tables.TABLES.items():
         if name not in metadata.tables:
-            _define(one)
+            _define(definition)
     for name in metadata.tables.keys() - tables.TABLES.keys() - {REVISION_TABLE}:
         metadata.remove(metadata.tables[name])
 

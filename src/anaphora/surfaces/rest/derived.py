@@ -89,7 +89,8 @@ class DerivedRoute:
 
     def arguments(self, in_path: Mapping[str, str], request: BaseModel | None) -> dict[str, Any]:
         """The arguments of the call, out of the path and the validated query or body."""
-        sent = {**in_path, **({} if request is None else _fields(request))}
+        fields = request.given() if isinstance(request, Body) else dict(request or {})
+        sent = {**in_path, **fields}
         arguments = {self._names[name]: argument for name, argument in sent.items()}
         parameters = self.operation.parameters
         for name, argument in list(arguments.items()):
@@ -112,10 +113,6 @@ class DerivedRoute:
         else:
             answer = function(memory, **arguments)
         return {self.http.part: answer} if self.http.part else answer
-
-
-def _fields(request: BaseModel) -> dict[str, Any]:
-    return request.given() if isinstance(request, Body) else dict(request)
 
 
 def _filter_of(text: str) -> dict[str, Any]:
