@@ -17,7 +17,7 @@ class NewDocumentQuery(Parameters):
     title: Annotated[str, Field(min_length=1, max_length=300)] | None = None
     date: Time | None = None
     origin: Name | None = None
-    tag: Annotated[list[Name], Field(max_length=1_000)] = Field(default_factory=list)
+    tag: Annotated[list[Name], Field(max_length=1_000)] = Field(default=[])
     keep_file: bool | None = None
 
 

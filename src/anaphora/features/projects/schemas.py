@@ -56,7 +56,7 @@ class NewObservation(Body):
     text: Text
     kind: NoteKind = "note"
     importance: Annotated[int, Field(ge=1, le=5)] = 3
-    tags: Tags = Field(default_factory=list)
+    tags: Tags = Field(default=[])
     source: Name | None = None
     supersedes: Name | None = None
     project: Name | None = None
@@ -67,7 +67,7 @@ class NewDiaryEntry(Body):
 
     summary: Text
     subject: Name | None = None
-    tags: Tags = Field(default_factory=list)
+    tags: Tags = Field(default=[])
     project: Name | None = None
 
 
