@@ -217,9 +217,8 @@ def python() -> str:
     from anaphora.api.memories import LastingMemories
     from anaphora.client.memory import FOLDER_REASON, NOT_OFFERED, REQUESTS, RemoteMemory
     from anaphora.embed import base
-    from anaphora.features.deep.calls import DeepCalls
-    from anaphora.features.projects.calls import ProjectCalls
     from anaphora.features.sync import manager
+    from anaphora.registry import FeatureCalls
     from anaphora.store import tokens
     from anaphora.store.threads.conversations import Conversations
     from anaphora.store.threads.file_store import ConversationStore, conversations_dir
@@ -228,7 +227,7 @@ def python() -> str:
     public_values = [
         name
         for name in anaphora.__all__
-        if getattr(getattr(anaphora, name), "__module__", "").startswith("anaphora.values.")
+        if ".values" in getattr(getattr(anaphora, name), "__module__", "")
     ]
     exported = ", ".join(f"`{name}`" for name in anaphora.__all__)
     head = f"""# Python
@@ -250,8 +249,10 @@ Filters: [../filters.md](../filters.md).
             head,
             f"## Memory\n\n{doc_of(memory.Memory)}\n\n{methods(memory.Memory)}",
             f"## Lasting memories\n\nMethods of `Memory`.\n\n{methods(LastingMemories)}",
-            f"## Projects\n\nMethods of `Memory`.\n\n{methods(ProjectCalls)}",
-            f"## Deep recall\n\nMethods of `Memory`.\n\n{methods(DeepCalls)}",
+            *(
+                f"## Memory: {calls.__module__.split('.')[2].replace('_', ' ')}\n\n{methods(calls)}"
+                for calls in FeatureCalls.__bases__
+            ),
             "## Conversations\n\nWhat `Memory.conversations` gives.\n\n"
             f"{doc_of(Conversations)}\n\n{methods(Conversations)}",
             f"## AsyncMemory\n\n{doc_of(aio)}\n\n{doc_of(aio.AsyncMemory)}\n\n"

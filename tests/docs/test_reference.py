@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import subprocess
 import sys
@@ -52,12 +53,18 @@ def test_the_reference_is_built(tmp_path: Path) -> None:
     assert built == {name: reference_page(name) for name in REFERENCE}
 
 
+def _is_value(name: str) -> bool:
+    kind = getattr(anaphora, name)
+    return isinstance(kind, type) and dataclasses.is_dataclass(kind)
+
+
 @pytest.mark.promise("docs.reference")
 def test_every_public_call_is_described() -> None:
-    """Each public name of the package, method of `Memory` and error is in the reference."""
+    """Each public name of the package, method of `Memory`, value and error is in the reference."""
     python = reference_page("python.md")
-    calls = {name for name in vars(Memory) if not name.startswith("_")}
-    assert {name for name in calls if not re.search(rf"^#+ {name}$", python, re.MULTILINE)} == set()
+    headings = set(re.findall(r"^#+ (\w+)$", python, re.MULTILINE))
+    assert {name for name in dir(Memory) if not name.startswith("_")} - headings == set()
+    assert set(filter(_is_value, anaphora.__all__)) - headings == set()
     assert {name for name in anaphora.__all__ if name not in python} == set()
     described = reference_page("errors.md")
     assert {name for name in errors.__all__ if f"`{name}`" not in described} == set()

@@ -100,6 +100,20 @@ def test_every_parameter_and_field_of_a_request_says_what_it_means(memory: Memor
     assert {"memory_id", "filters", "budget", "focus", "turns"} <= seen
 
 
+@pytest.mark.promise("rest.openapi")
+def test_a_list_that_may_be_left_out_says_what_it_is_then(memory: Memory) -> None:
+    """A default that pydantic has to make would not be in the document."""
+    document = server_app(memory, **OPTIONS).openapi()
+    schemas = document["components"]["schemas"]
+    for body in ("NewObservation", "NewDiaryEntry"):
+        assert schemas[body]["properties"]["tags"]["default"] == []
+    query = {
+        one["name"]: one["schema"]
+        for one in document["paths"]["/v1/documents"]["post"]["parameters"]
+    }
+    assert query["tag"]["default"] == []
+
+
 def _told(recorder: Any, case_id: str, check: Any) -> str:
     case, done = recorder.cases[case_id].value, recorder.interactions.get(case_id)
     answer = done.response.text[:200] if done is not None and done.response else ""

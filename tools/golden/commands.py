@@ -218,6 +218,8 @@ def play_commands(line: CommandLine, folder: Path) -> None:
         ("encrypt", "--kept", "file"),
         ("key", "export", "--passphrase-file", folder / "passphrase"),
         ("key", "import", folder / "none.json"),
+        # What has no vector yet would depend on how fast the machine is.
+        ("--home", folder / "home", "reindex"),
         ("recall", "what does the user drink today?"),
         ("key", "rotate"),
         ("decrypt",),

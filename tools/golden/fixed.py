@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from tools.golden.recording import Recording
 
 __all__ = ["Clock", "KeptVectors", "fix_randomness", "fix_time", "move_time", "stop_timers"]
 
@@ -53,14 +54,19 @@ def fix_randomness() -> None:
 
 
 class Clock:
-    """A clock that goes on by a second each time it is read."""
+    """A clock that goes on by a second with each value of `record`, and stands still meanwhile: how
+    often a build reads it moves nothing. Of several clocks, each is a bit ahead of the one before.
+    """
 
-    def __init__(self) -> None:
-        self._ticks = itertools.count()
+    _made = itertools.count()
+
+    def __init__(self, record: Recording) -> None:
+        self._record = record
+        self._ahead = timedelta(milliseconds=next(self._made))
 
     def __call__(self) -> datetime:
-        """The next second."""
-        return START + timedelta(seconds=next(self._ticks))
+        """The second of the value that is recorded next."""
+        return START + timedelta(seconds=self._record.length) + self._ahead
 
 
 class KeptVectors:

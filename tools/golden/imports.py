@@ -54,6 +54,7 @@ def play_imports(open_home: Callable[[Path], Any], folder: Path, record: Recordi
         for path in sorted((fixtures / SECTIONS.name).iterdir()):
             shutil.copy2(path, project / path.name.removesuffix(".txt"))
         record.keep("project", memory.index_project(project, name="sections"))
+        record.keep("project ready", memory.ready(60))
         record.keep("project map", memory.project_map("sections"))
         for question in ("where is the parser", "class Harbour", "how are errors handled?"):
             record.keep(f"project {question}", memory.recall_context(question))

@@ -117,6 +117,7 @@ def ask_projects(
         with open_memory(name) as memory:
             report = memory.index_project(root, name=name)
             record.keep(f"{name}/indexed", report)
+            memory.ready()
             for number, asked in enumerate(questions):
                 record.keep(
                     f"{name}/package {number}",

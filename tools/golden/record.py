@@ -27,9 +27,11 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from tools.golden.build import embedder, scripted_model, server_app
 from tools.golden.commands import CommandLine, diagnose_damage, play_commands, play_hooks
 from tools.golden.devices import play_mirror, play_sync
 from tools.golden.imports import play_imports
@@ -79,17 +81,13 @@ def surfaces(given: argparse.Namespace, place: Path, record: Recording) -> None:
     for page in sorted((given.tree / "docs" / "reference").glob("*.md")):
         record.keep(f"reference {page.name}", page.read_text("utf-8").splitlines())
     with anaphora.Memory.open(place / "home", embedder="hashing", warm=False) as memory:
-        from anaphora.features.server.serving import create_app
-        from anaphora.surfaces.rest.options import ServerOptions
-
-        app = create_app(memory, settings=ServerOptions(page=None))
-        record.keep("openapi", json.loads(json.dumps(app.openapi())))
+        record.keep("openapi", json.loads(json.dumps(server_app(memory).openapi())))
     for name, value in asyncio.run(_mcp(place / "home")).items():
         record.keep(f"mcp {name}", value)
-    embedder = _embedder("minilm")
+    minilm = embedder("minilm")
     texts = ["", "Kestrels fly.", "a\x00b", "Überraschung 日本 🐦", "long words " * 400]
-    record.keep("minilm", [vectors.tolist() for vectors in embedder.embed(texts)])
-    record.keep("minilm queries", [embedder.embed_query(text).tolist() for text in texts])
+    record.keep("minilm", [vectors.tolist() for vectors in minilm.embed(texts)])
+    record.keep("minilm queries", [minilm.embed_query(text).tolist() for text in texts])
 
 
 async def _mcp(home: Path) -> dict[str, Any]:
@@ -115,8 +113,6 @@ async def _mcp(home: Path) -> dict[str, Any]:
 def calls(given: argparse.Namespace, place: Path, record: Recording) -> None:
     """The same week of calls on four homes: clear and sealed, on SQLite and on PostgreSQL."""
     del given
-    from anaphora.testing.scripted import ScriptedModel
-
     for database in ("sqlite", "postgresql"):
         for sealed in (False, True):
             under = f"{database} {'sealed' if sealed else 'clear'}"
@@ -130,8 +126,8 @@ def calls(given: argparse.Namespace, place: Path, record: Recording) -> None:
                     database=url,
                     encrypt="file" if sealed else False,
                     embedder="hashing",
-                    model=ScriptedModel(script),
-                    clock=Clock(),
+                    model=scripted_model(script),
+                    clock=Clock(record),
                     warm=False,
                 ) as memory:
                     play(memory, project, folder, record, under)
@@ -151,9 +147,6 @@ def client(given: argparse.Namespace, place: Path, record: Recording) -> None:
     import uvicorn
 
     from anaphora import RemoteMemory
-    from anaphora.features.server.serving import create_app
-    from anaphora.surfaces.rest.options import ServerOptions
-    from anaphora.testing.scripted import ScriptedModel
 
     # How far a model is loaded when a question comes depends on the machine; so do durations.
     os.environ["ANAPHORA_READER"] = "off"
@@ -163,11 +156,11 @@ def client(given: argparse.Namespace, place: Path, record: Recording) -> None:
     with anaphora.Memory.open(
         place / "home",
         embedder="hashing",
-        model=ScriptedModel(script),
-        clock=Clock(),
+        model=scripted_model(script),
+        clock=Clock(record),
         warm=False,
     ) as memory:
-        app = create_app(memory, settings=ServerOptions(page=None))
+        app = server_app(memory)
         config = uvicorn.Config(app, port=0, log_level="error", access_log=False, ws="none")
         server, socket = uvicorn.Server(config), config.bind_socket()
         socket.listen()
@@ -189,14 +182,14 @@ def client(given: argparse.Namespace, place: Path, record: Recording) -> None:
 def imports(given: argparse.Namespace, place: Path, record: Recording) -> None:
     """Every importer and document reader over its fixtures."""
     del given
-    play_imports(_open_hashing, place, record)
+    play_imports(partial(_open_hashing, record), place, record)
 
 
 def devices(given: argparse.Namespace, place: Path, record: Recording) -> None:
     """Two devices that sync, and a folder of Markdown."""
     del given
-    play_sync(_open_hashing, place / "sync", record)
-    play_mirror(_open_hashing, place / "mirror", record)
+    play_sync(partial(_open_hashing, record), place / "sync", record)
+    play_mirror(partial(_open_hashing, record), place / "mirror", record)
 
 
 def commands(given: argparse.Namespace, place: Path, record: Recording) -> None:
@@ -213,8 +206,8 @@ def hooks(given: argparse.Namespace, place: Path, record: Recording) -> None:
     play_hooks(place, record)
 
 
-def _open_hashing(home: Path) -> Any:
-    return anaphora.Memory.open(home, embedder="hashing", clock=Clock(), warm=False)
+def _open_hashing(record: Recording, home: Path) -> Any:
+    return anaphora.Memory.open(home, embedder="hashing", clock=Clock(record), warm=False)
 
 
 @contextmanager
@@ -236,28 +229,21 @@ def _database(kind: str) -> Iterator[str | None]:
 
 def chats(given: argparse.Namespace, place: Path, record: Recording) -> None:
     """The questions of REALTALK and BEAM, of turns and of memories."""
-    ask_chats(_opener(given, place), given.data, record, _tell)
+    ask_chats(_opener(given, place, record), given.data, record, _tell)
 
 
 def projects(given: argparse.Namespace, place: Path, record: Recording) -> None:
     """The questions of the projects."""
-    ask_projects(_opener(given, place), given.data, place / "files", record, _tell)
+    ask_projects(_opener(given, place, record), given.data, place / "files", record, _tell)
 
 
-def _opener(given: argparse.Namespace, place: Path) -> Callable[[str], Any]:
-    embedder = _embedder("minilm")
-    kept = KeptVectors(embedder, given.vectors or place / "vectors")
+def _opener(given: argparse.Namespace, place: Path, record: Recording) -> Callable[[str], Any]:
+    kept = KeptVectors(embedder("minilm"), given.vectors or place / "vectors")
 
     def open_memory(name: str) -> Any:
-        return anaphora.Memory.open(place / name, embedder=kept, clock=Clock(), warm=False)
+        return anaphora.Memory.open(place / name, embedder=kept, clock=Clock(record), warm=False)
 
     return open_memory
-
-
-def _embedder(name: str) -> Any:
-    from anaphora.embed.service import spec_for
-
-    return spec_for(name).load()
 
 
 def _tell(line: str) -> None:

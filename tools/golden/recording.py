@@ -31,6 +31,11 @@ class Recording:
         self._aliases = dict(aliases)
         self._names: set[str] = set()
 
+    @property
+    def length(self) -> int:
+        """How many values were kept."""
+        return len(self._names)
+
     def add_alias(self, text: str, name: str) -> None:
         """Write `name` instead of `text` from now on."""
         self._aliases[text] = name

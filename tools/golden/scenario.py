@@ -265,6 +265,7 @@ def _home(memory: Any, folder: Path, call: Call) -> None:
     call("exported", (folder / "export.jsonl").read_bytes)
     call("import export", lambda: memory.scoped("other").import_(folder / "export.jsonl"))
     call("other", lambda: memory.scoped("other").list(limit=100))
+    call("other ready", lambda: memory.scoped("other").ready(60))
     call("backup", lambda: memory.backup(folder / "home.backup"))
     call("delete namespace", lambda: memory.delete_namespace("other"))
     call("delete namespace again", lambda: memory.delete_namespace("other"))

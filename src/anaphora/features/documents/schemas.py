@@ -21,7 +21,7 @@ class NewDocumentQuery(Parameters):
     date: Annotated[Time | None, Field(description="Its date; by default that of its file.")] = None
     origin: Annotated[Name | None, Field(description="Where it comes from.")] = None
     tag: Annotated[list[Name], Field(max_length=1_000)] = Field(
-        default_factory=list, description="A word to filter by; may be repeated."
+        [], description="A word to filter by; may be repeated."
     )
     keep_file: Annotated[
         bool | None,
