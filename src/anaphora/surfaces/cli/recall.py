@@ -5,68 +5,94 @@ Hits come as snippets with the words that matched, dates, and short ids that eve
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 from anaphora.container.feature import search_kinds
-from anaphora.surfaces.cli.asking import BUDGET, TOP, ask
-from anaphora.surfaces.cli.options import Json, MinConfidence, Timeout
+from anaphora.surfaces.cli.grammar import Option
+from anaphora.surfaces.cli.shared import AS_JSON, MIN_CONFIDENCE, TIMEOUT
+from anaphora.surfaces.cli.where import Where, note_missing, open_memory_at
 from anaphora.surfaces.meanings import QUERY, TOKENS, meaning
 from anaphora.surfaces.wire import times_between
+from anaphora.values.conversations import READ_AWAITED
 from anaphora.values.search import DEFAULT_KINDS
+
+if TYPE_CHECKING:
+    import typer
 
 WHEN = 'A day, a time, or words, in your time zone: 2026-03-01, "last week".'
 
+OPTIONS: Final = (
+    Option("question", QUERY, is_argument=True),
+    Option("top_k", meaning("limit"), int, 8, names=("--top-k", "-k"), least=1),
+    Option("budget", TOKENS, int, 4000, least=0),
+    Option("kind", f"Only these kinds: {', '.join(search_kinds())}.", is_repeated=True),
+    Option("since", f"{meaning('since')} {WHEN}"),
+    Option("until", f"{meaning('until')} {WHEN}"),
+    Option("speaker", meaning("speaker", "TurnQuestion")),
+    Option("project", "Only this project: a name, folder or repository."),
+    Option("everywhere", "Do not prefer the project of this folder.", bool, default=False),
+    Option("tag", "Only memories with this tag.", is_repeated=True),
+    MIN_CONFIDENCE,
+    TIMEOUT,
+    Option("full", "Whole texts instead of snippets.", bool, default=False),
+    Option("why", "Show the parts of each score.", bool, default=False),
+    AS_JSON,
+)
+
 
 def register(app: typer.Typer) -> None:
-    """Add the commands to the program."""
-    app.command()(recall)
+    """Add the command to the program."""
+    from anaphora.surfaces.cli.options import add_command
+
+    add_command(app, recall, OPTIONS)
 
 
 def recall(
-    context: typer.Context,
-    question: Annotated[str, typer.Argument(help=QUERY)],
-    top_k: Annotated[int, typer.Option("--top-k", "-k", min=1, help=meaning("limit"))] = TOP,
-    budget: Annotated[int, typer.Option(min=0, help=TOKENS)] = BUDGET,
-    kind: Annotated[
-        list[str] | None, typer.Option(help=f"Only these kinds: {', '.join(search_kinds())}.")
-    ] = None,
-    since: Annotated[str | None, typer.Option(help=f"{meaning('since')} {WHEN}")] = None,
-    until: Annotated[str | None, typer.Option(help=f"{meaning('until')} {WHEN}")] = None,
-    speaker: Annotated[str | None, typer.Option(help=meaning("speaker", "TurnQuestion"))] = None,
-    project: Annotated[
-        str | None, typer.Option(help="Only this project: a name, folder or repository.")
-    ] = None,
-    everywhere: Annotated[
-        bool, typer.Option("--everywhere", help="Do not prefer the project of this folder.")
-    ] = False,
-    tag: Annotated[list[str] | None, typer.Option(help="Only memories with this tag.")] = None,
-    min_confidence: MinConfidence = None,
-    timeout: Timeout = None,
-    full: Annotated[bool, typer.Option("--full", help="Whole texts instead of snippets.")] = False,
-    why: Annotated[bool, typer.Option("--why", help="Show the parts of each score.")] = False,
-    as_json: Json = False,
+    where: Where,
+    question: str,
+    *,
+    top_k: int,
+    budget: int,
+    kind: Sequence[str] | None,
+    since: str | None,
+    until: str | None,
+    speaker: str | None,
+    project: str | None,
+    everywhere: bool,
+    tag: Sequence[str] | None,
+    min_confidence: float | None,
+    timeout: float | None,
+    full: bool,
+    why: bool,
+    as_json: bool,
 ) -> None:
     """Search memories, notes, conversations, project files and documents.
 
     Results from the project of this folder come first. Tool calls of coding agents are found
     with --kind tool_call.
     """
-    ask(
-        context.obj,
-        question,
-        everywhere=everywhere,
-        full=full,
-        why=why,
-        as_json=as_json,
-        top_k=top_k,
-        budget=budget,
-        kinds=kind if kind else DEFAULT_KINDS,
-        **times_between({"since": since, "until": until}),
-        speaker=speaker,
-        project=project,
-        tags=tag or (),
-        min_confidence=min_confidence,
-        timeout=timeout,
-    )
+    times = times_between({"since": since, "until": until})
+    with open_memory_at(where, warm=True) as memory:
+        # Imported while the model loads in the background.
+        from anaphora.surfaces.cli.found import show_search
+
+        answer = memory.search(
+            question,
+            top_k=top_k,
+            budget=budget,
+            read=READ_AWAITED,
+            directory=None if everywhere else Path.cwd(),
+            kinds=kind if kind else DEFAULT_KINDS,
+            since=times["since"],
+            until=times["until"],
+            speaker=speaker,
+            project=project,
+            tags=tag or (),
+            min_confidence=min_confidence,
+            timeout=timeout,
+        )
+        if not answer.hits:
+            note_missing(memory)
+    show_search(answer, full=full, why=why, as_json=as_json)
