@@ -95,6 +95,7 @@ COMPUTED: Mapping[str, tuple[str, ...]] = {
     # Of our own modules.
     "container.feature.load": (),
     "surfaces.cli.run_at_once": (),
+    "surfaces.cli.run_by_table": (),
     "surfaces.rest.openapi._value_types": (),
     "values.__getattr__": (),
 }

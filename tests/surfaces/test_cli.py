@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shutil
 import socket
@@ -9,22 +10,25 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
+from random import Random
 from time import sleep
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
+import typer
 from tests.commands import is_one_mistake, run_command
 from typer.main import get_command
 
 from anaphora import Memory
 from anaphora.errors import InvalidInput
 from anaphora.features.server.processes import free_port
-from anaphora.surfaces.cli import recall_at_once
+from anaphora.surfaces.cli import mcp, recall
 from anaphora.surfaces.cli.app import app
+from anaphora.surfaces.cli.grammar import Option, read_command
 from anaphora.surfaces.cli.offers import choose_offers, find_backups, find_offers
 from anaphora.surfaces.cli.program import program
 from anaphora.surfaces.cli.progress import long_work
@@ -406,10 +410,12 @@ def test_a_command_is_the_same_without_the_parts_of_others() -> None:
 
 @pytest.mark.promise("cli.parts")
 def test_a_question_does_not_load_the_other_commands(cli: Cli) -> None:
-    """Neither the modules of other commands nor what reads commands is imported for it."""
+    """Neither the modules of other commands nor typer is imported for it, whatever its options."""
+    options = [word for option in recall.OPTIONS for word in valid_words(option)]
+    words = ["anaphora", "--home", str(cli.home), "recall", *options]
     code = (
         "import sys; from anaphora.surfaces.cli import main\n"
-        f"sys.argv = ['anaphora', '--home', {str(cli.home)!r}, 'recall', 'what?', '--json']\n"
+        f"sys.argv = {words!r}\n"
         "try: main()\nexcept SystemExit: pass\n"
         "own = sorted(m for m in sys.modules if m.startswith(('anaphora.surfaces', 'typer')))\n"
         "print(own, file=sys.stderr)"
@@ -440,8 +446,54 @@ def test_a_plain_question_is_answered_as_one_with_options(cli: Cli, chat: Path) 
     none = cli("--namespace", "none", "recall", question)
     assert (none.code, none.out) == (3, "")
     assert none == cli("--namespace", "none", "recall", question, "--top-k", "8")
-    for words in (
-        ["recall"], ["recall", "--help"], ["recall", "a", "b"], ["recall", "--json", "a"],
-        ["--home", " ", "recall", "a"], ["--namespace=", "recall", "a"], ["remember", "a"],
-    ):  # fmt: skip
-        assert not recall_at_once(words), words
+
+
+def valid_words(option: Option) -> list[str]:
+    """The words of a valid option, or of an argument."""
+    if option.is_argument:
+        return ["what?"]
+    name = option.typed_names()[-1]
+    days = {"since": "2026-01-01", "until": "2026-12-31"}
+    text = days.get(option.parameter, "memory") if option.kind is str else "1"
+    return [name] if option.kind is bool else [name, text]
+
+
+def read_by_typer(name: str, words: list[str]) -> dict[str, Any] | None:
+    """The values that typer reads; None if it refuses the words or shows the help."""
+    command = get_command(program(name)).commands[name]  # type: ignore[attr-defined]
+    try:
+        with redirect_stdout(io.StringIO()):
+            params = command.make_context(name, list(words)).params
+    except Exception as refusal:
+        if not isinstance(refusal, typer.Exit) and not hasattr(refusal, "exit_code"):
+            raise
+        return None
+    # A command gets None for an option that may be repeated and is not there.
+    return {parameter: None if value == () else value for parameter, value in params.items()}
+
+
+@pytest.mark.promise("cli.parts")
+@pytest.mark.parametrize("module", [recall, mcp], ids=["recall", "mcp"])
+def test_a_table_is_read_as_typer_reads_it(module: ModuleType) -> None:
+    """Without typer, words have typer's meaning or none; valid options always have one."""
+    name = module.__name__.rpartition(".")[2]
+    texts = [word for o in module.OPTIONS if o.is_argument for word in valid_words(o)]
+    for option in module.OPTIONS:
+        words = valid_words(option) + ([] if option.is_argument else texts)
+        assert (values := read_command(words, module.OPTIONS)) is not None, words
+        assert values == read_by_typer(name, words), words
+    names = [typed for o in module.OPTIONS if not o.is_argument for typed in o.typed_names()]
+    pool = [
+        *names, *(f"{typed}={text}" for typed in names for text in ("", "1", "x")),
+        "a", "", "0", "1", "3.5", ".5", "1.", ".", "-1", "1_0", "+2", "٣", "²", "1e1", "nan",
+        "-", "--", "--nope", "--top", "-k1", "-5 degrees", "--help", "--version", "9" * 20,
+    ]  # fmt: skip
+    chance = Random(40)
+    taken = 0
+    for _ in range(2_000):
+        words = chance.choices(pool, k=chance.randint(0, 4))
+        words.insert(chance.randint(0, len(words)), "a")
+        values = read_command(words, module.OPTIONS)
+        assert values is None or values == read_by_typer(name, words), words
+        taken += values is not None
+    assert taken > 20

@@ -21,7 +21,7 @@ from tests.processes import children
 from anaphora import Memory
 from anaphora.errors import InvalidInput, MissingExtra
 from anaphora.surfaces import mcp_server
-from anaphora.surfaces.cli import serve_mcp_at_once
+from anaphora.surfaces.cli import run_by_table
 from anaphora.surfaces.mcp_server import session as sessions
 from anaphora.surfaces.mcp_server.sdk import build_server
 from anaphora.surfaces.mcp_server.session import ServerSession
@@ -239,21 +239,12 @@ def test_the_extra_is_named_when_it_is_missing(monkeypatch: pytest.MonkeyPatch) 
         mcp_server.serve(http="127.0.0.1:0")
 
 
-def test_serving_at_once_is_only_for_plain_words() -> None:
-    """Other commands, help and options that it does not know are left to the command line."""
-    for words in (
-        [],
-        ["recall", "mcp"],
-        ["mcp", "--help"],
-        ["--home"],
-        ["--home", "x"],
-        ["--verbose", "mcp"],
-        ["mcp", "--tools"],
-        ["mcp", "more"],
-    ):
-        assert not serve_mcp_at_once(words), words
+def test_serving_by_the_table_is_only_for_plain_words() -> None:
+    """Help and mistakes are left to typer; what is valid reaches the server."""
+    for words in (["--help"], ["--tools"], ["more"], ["--verbose"], ["--no-token=1"]):
+        assert not run_by_table(["mcp", *words], {}), words
     with pytest.raises(InvalidInput, match="tools"):
-        serve_mcp_at_once(["--home=x", "--namespace", "n", "mcp", "--tools=most"])
+        run_by_table(["mcp", "--tools=most"], {"home": "x", "namespace": "n"})
 
 
 def _resident(pid: int) -> int:

@@ -2,49 +2,48 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Final
 
-import typer
+from anaphora.surfaces.cli.grammar import Option
 
-from anaphora.surfaces.cli.where import Where
+if TYPE_CHECKING:
+    import typer
+
+    from anaphora.surfaces.cli.where import Where
+
+OPTIONS: Final = (
+    Option("tools", "default, or all of them.", default="default"),
+    Option("http", "Serve HTTP here instead of standard input.", metavar="HOST:PORT"),
+    Option(
+        "no_token",
+        "With --http: every user and program of this machine may read and change all.",
+        bool,
+        default=False,
+    ),
+    Option(
+        "oauth",
+        "With --http: let clients elsewhere connect by OAuth; URL is the address at which "
+        "they reach this server, as https://memory.example.org.",
+        metavar="URL",
+    ),
+)
 
 
 def register(app: typer.Typer) -> None:
     """Add the command to the program."""
-    app.command()(mcp)
+    from anaphora.surfaces.cli.options import add_command
+
+    add_command(app, mcp, OPTIONS)
 
 
-def mcp(
-    context: typer.Context,
-    tools: Annotated[str, typer.Option(help="default, or all of them.")] = "default",
-    http: Annotated[
-        str | None,
-        typer.Option(metavar="HOST:PORT", help="Serve HTTP here instead of standard input."),
-    ] = None,
-    no_token: Annotated[
-        bool,
-        typer.Option(
-            "--no-token",
-            help="With --http: every user and program of this machine may read and change all.",
-        ),
-    ] = False,
-    oauth: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL",
-            help="With --http: let clients elsewhere connect by OAuth; URL is the address at which "
-            "they reach this server, as https://memory.example.org.",
-        ),
-    ] = None,
-) -> None:
+def mcp(where: Where, *, tools: str, http: str | None, no_token: bool, oauth: str | None) -> None:
     """Run the MCP server for coding agents, on standard input and output."""
-    from anaphora.surfaces import mcp_server
+    from anaphora.surfaces.mcp_server import serve
 
-    at: Where = context.obj
-    mcp_server.serve(
-        at.home,
-        at.namespace,
-        at.conversations,
+    serve(
+        where.home,
+        where.namespace,
+        where.conversations,
         tools=tools,
         http=http,
         open_to_all=no_token,

@@ -15,6 +15,8 @@ import typer
 import anaphora.registry  # noqa: F401 - registers all features
 from anaphora import __version__
 from anaphora.container.feature import Commands, load, registered
+from anaphora.surfaces.cli.grammar import CONVERSATIONS, HOME, NAMESPACE
+from anaphora.surfaces.cli.options import typer_option
 from anaphora.surfaces.cli.texts import let_texts_begin_with_dashes
 from anaphora.surfaces.cli.where import Where, typed_path
 
@@ -70,26 +72,12 @@ def _version(show: bool) -> None:
 
 def options(
     context: typer.Context,
-    home: Annotated[
-        Path | None,
-        typer.Option(
-            parser=typed_path,
-            metavar="PATH",
-            help="The home of the memory (ANAPHORA_HOME; otherwise the user's data folder).",
-        ),
-    ] = None,
-    namespace: Annotated[str, typer.Option(help="The namespace to work in.")] = "default",
-    conversations_dir: Annotated[
-        Path | None,
-        typer.Option(
-            parser=typed_path,
-            metavar="PATH",
-            help="Thread files elsewhere (ANAPHORA_CONVERSATIONS_DIR).",
-        ),
-    ] = None,
+    home: Annotated[Path | None, typer_option(HOME, parser=typed_path)] = None,
+    namespace: Annotated[str, typer_option(NAMESPACE)] = NAMESPACE.default,
+    conversations: Annotated[Path | None, typer_option(CONVERSATIONS, parser=typed_path)] = None,
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
     """The options of every command: which memory it works on."""
-    context.obj = Where(home, namespace, conversations_dir)
+    context.obj = Where(home, namespace, conversations)

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from anaphora.api.memory import Memory
 from anaphora.errors import InvalidInput, NotFound
+from anaphora.surfaces.cli.grammar import CONVERSATIONS, HOME, NAMESPACE
 
 if TYPE_CHECKING:
     import typer
+
+_PATHS: Final = (HOME.parameter, CONVERSATIONS.parameter)
 
 EXIT_INTERRUPTED: Final = 130
 """The exit code after Ctrl-C, as in shells."""
@@ -22,8 +26,14 @@ class Where:
     """Home, namespace and thread directory as given on the command line."""
 
     home: Path | None = None
-    namespace: str = "default"
+    namespace: str = NAMESPACE.default
     conversations: Path | None = None
+
+    @classmethod
+    def of(cls, place: Mapping[str, str]) -> Where:
+        """The values of leading options, none of which is blank."""
+        home, folder = (Path(place[name]) if name in place else None for name in _PATHS)
+        return cls(home, place.get(NAMESPACE.parameter, NAMESPACE.default), folder)
 
 
 def typed_path(text: str | Path) -> Path:

@@ -5,18 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 
-_SETTINGS = {
-    "--home": "home",
-    "--namespace": "namespace",
-    "--conversations-dir": "conversations",
-}
 
-
-def run(words: Sequence[str], options: Mapping[str, str]) -> bool:
+def run(words: Sequence[str], place: Mapping[str, str]) -> bool:
     """Answer the event on standard input; False for words that name no client."""
     if len(words) != 1 or words[0].startswith("-"):
         return False
-    settings = {_SETTINGS[name]: argument for name, argument in options.items() if argument.strip()}
+    settings = {name: text for name, text in place.items() if text.strip()}
     try:
         from anaphora.features.coding_agents.hooks.client import run_hook
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 
-def run(words: Sequence[str], options: Mapping[str, str]) -> bool:
+def run(words: Sequence[str], place: Mapping[str, str]) -> bool:
     """Run it until no program has asked for a while; False for any further word."""
     if words:
         return False
