@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import shutil
 import socket
 import subprocess
@@ -425,6 +426,7 @@ def test_a_question_does_not_load_the_other_commands(cli: Cli) -> None:
         env={
             "ANAPHORA_EMBEDDER": "hashing", "ANAPHORA_READER": "off",
             "PATH": "", "HOME": str(cli.home),
+            "PYTHONPATH": os.environ.get("PYTHONPATH", ""),
         },
     )  # fmt: skip
     loaded = done.stderr.splitlines()[-1]
