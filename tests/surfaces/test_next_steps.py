@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from pathlib import Path
 
@@ -44,7 +45,8 @@ def test_a_step_fits_what_went_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyP
         def fail(*_: object, **__: object) -> None:
             raise error
 
-        monkeypatch.setattr(Memory, "list", fail)
+        # With the description of the call, from which the command takes its options.
+        monkeypatch.setattr(Memory, "list", functools.update_wrapper(fail, Memory.list))
         return " ".join(run_cli("list", home=tmp_path / "home").stderr.split())
 
     for error, words in FITTING:

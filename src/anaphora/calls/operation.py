@@ -175,8 +175,10 @@ class Operation:
 
     def question_of(self, args: list[Any], named: dict[str, Any]) -> str:
         """What is asked, of the checked arguments of a call; "" where nothing is."""
-        asked = self.checks.argument(self.question, args, named) if self.question else None
-        return asked or "" if asked is None or isinstance(asked, str) else "\n".join(asked)
+        question = self.checks.argument(self.question, args, named) if self.question else None
+        return (
+            question or "" if question is None or isinstance(question, str) else "\n".join(question)
+        )
 
 
 def operation(
@@ -193,8 +195,8 @@ def operation(
     """Describe a public method, and wrap it once. See `Operation` for the arguments."""
 
     def describe(function: FunctionT) -> FunctionT:
-        own = parameters or {}
-        checks = ArgumentChecks(function, lambda name: described_as(name, own).least)
+        stated = parameters or {}
+        checks = ArgumentChecks(function, lambda name: described_as(name, stated).least)
         described = Operation(
             function,
             checks,
@@ -205,7 +207,7 @@ def operation(
             event,
             falls_back,
             http,
-            own,
+            stated,
         )
         if falls_back:
             call = _asked(described)

@@ -72,13 +72,13 @@ def take_options(
         if not option.is_argument
         for name in option.typed_names()
     }
-    rest = list(words)
-    while rest:
-        name, equals_sign, text = rest[0].partition("=")
+    remaining = list(words)
+    while remaining:
+        name, equals_sign, text = remaining[0].partition("=")
         option = named.get(name)
         if option is None or (equals_sign and not name.startswith("--")):
             break
-        texts = [text] if equals_sign else rest[1:2]
+        texts = [text] if equals_sign else remaining[1:2]
         value: Any = None
         if option.kind is bool:
             value = None if equals_sign else True
@@ -89,19 +89,19 @@ def take_options(
         if option.is_repeated:
             value = [*values.get(option.parameter, ()), value]
         values[option.parameter] = value
-        del rest[: 1 if equals_sign or option.kind is bool else 2]
-    return rest
+        del remaining[: 1 if equals_sign or option.kind is bool else 2]
+    return remaining
 
 
 def read_command(words: Sequence[str], options: Sequence[Option]) -> dict[str, Any] | None:
     """The values of a command by parameter; None if typer has to read the words."""
     values: dict[str, Any] = {}
-    rest = take_options(words, options, values)
+    remaining = take_options(words, options, values)
     for option in options:
         if option.is_argument:
-            if not rest or rest[0].startswith("-"):
+            if not remaining or remaining[0].startswith("-"):
                 return None
-            values[option.parameter] = rest[0]
-            rest = take_options(rest[1:], options, values)
+            values[option.parameter] = remaining[0]
+            remaining = take_options(remaining[1:], options, values)
     defaults = {option.parameter: option.default for option in options}
-    return None if rest else defaults | values
+    return None if remaining else defaults | values

@@ -162,14 +162,14 @@ async def answer(
             payload = call(service.view(namespace))
             return payload, dumps(payload if verbatim else mask(payload), indent=None)
 
-    async def wait_for_disconnect() -> None:
+    async def _wait_for_disconnect() -> None:
         # The body was read before.
         while (await request.receive())["type"] != "http.disconnect":
             pass
 
     # Cancelled if the client disconnects before it starts.
     working = service.begin(kind, work)
-    disconnect_task = asyncio.ensure_future(wait_for_disconnect())
+    disconnect_task = asyncio.ensure_future(_wait_for_disconnect())
     disconnect_task.add_done_callback(lambda _: working.cancel())
     try:
         payload, body = await working

@@ -81,7 +81,10 @@ class DerivedRoute:
     @property
     def answer(self) -> Any:
         """The type of the answer, as the OpenAPI document has it."""
-        shape = _answer_type(get_type_hints(self.operation.function)["return"])
+        shape = get_type_hints(self.operation.function)["return"]
+        if get_origin(shape) in (tuple, list):
+            shape = list[get_args(shape)[0]]  # type: ignore[misc]
+        shape = ENVELOPES.get(shape, shape)
         if not self.http.part:
             return shape
         name = self.http.answer or _pascal(self.operation.name) + "Answer"
@@ -199,14 +202,6 @@ def _part_model(name: str, part: str, shape: Any) -> type[BaseModel]:
     """The schema of an answer that is one member of an object. Several calls may share it."""
     members: dict[str, Any] = {part: (shape, ...)}
     return create_model(name, __doc__=f"`{part}` is the answer.", **members)
-
-
-def _answer_type(returned: Any) -> Any:
-    if returned in ENVELOPES:
-        return ENVELOPES[returned]
-    if get_origin(returned) in (tuple, list):
-        return list[get_args(returned)[0]]  # type: ignore[misc]
-    return returned
 
 
 def _pascal(name: str) -> str:
