@@ -13,6 +13,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -130,6 +131,7 @@ def undeclared(found: Import, declared: Declared) -> list[str]:
     return [extra for extra in wanted if name not in declared.direct(extra)]
 
 
+@cache
 def all_imports() -> list[Import]:
     """Every import, with those of computed names as the ones that they stand for."""
     made: list[Import] = []
@@ -142,15 +144,12 @@ def all_imports() -> list[Import]:
     return made
 
 
-ALL = all_imports()
-
-
 @pytest.mark.promise("package.declared")
 def test_every_import_is_declared_where_it_is_needed() -> None:
     """Not only brought along by what is declared: its distribution is named itself."""
     wrong = [
         f"{one} is of {distribution_of(one)}, which {extra or 'the base'} does not declare"
-        for one in ALL
+        for one in all_imports()
         if not one.probe and one.scope not in OTHERS_FRAMEWORKS
         for extra in undeclared(one, DECLARED)
     ]
@@ -160,7 +159,7 @@ def test_every_import_is_declared_where_it_is_needed() -> None:
 @pytest.mark.promise("package.declared")
 def test_a_framework_of_the_user_is_a_guarded_import() -> None:
     """An adapter without an extra survives that its framework is not there."""
-    found = [one for one in ALL if one.scope in OTHERS_FRAMEWORKS]
+    found = [one for one in all_imports() if one.scope in OTHERS_FRAMEWORKS]
     assert {one.scope for one in found} == OTHERS_FRAMEWORKS
     assert [str(one) for one in found if not one.guarded] == []
 
@@ -168,21 +167,21 @@ def test_a_framework_of_the_user_is_a_guarded_import() -> None:
 def test_what_is_looked_for_can_be_installed() -> None:
     """A module whose presence decides something is one that an extra or the base brings."""
     known = frozenset().union(*(DECLARED.direct(name) for name in (BASE, *DECLARED.extras)))
-    probes = [one for one in ALL if one.probe and one.root not in PROBED]
+    probes = [one for one in all_imports() if one.probe and one.root not in PROBED]
     assert [str(one) for one in probes if distribution_of(one) not in known] == []
 
 
 def test_every_extra_is_of_some_code() -> None:
     """A new extra needs a row here, and a row names an extra and code that exist."""
     assert {name for names in EXTRAS.values() for name in names} == set(DECLARED.extras)
-    scopes = {name for name, _ in modules()} | {one.scope for one in ALL}
+    scopes = {name for name, _ in modules()} | {one.scope for one in all_imports()}
     assert [name for name in EXTRAS if name not in scopes] == []
 
 
 def test_nothing_is_declared_in_vain() -> None:
     """Each declared distribution is imported by the code it is declared for, or has a reason."""
     used: dict[str, set[str]] = {extra: set() for extra in (BASE, *DECLARED.extras)}
-    for one in ALL:
+    for one in all_imports():
         for extra in (*extras_of(one.scope), BASE):
             used[extra].add(distribution_of(one))
     vain = {

@@ -22,7 +22,7 @@ from anaphora.errors import DiskFull, ReadOnly
 pytestmark = pytest.mark.internal
 
 # bench/memory_faults.py does the same with hundreds of kills.
-ROUNDS = 3
+ROUNDS = 2
 
 
 @pytest.mark.slow
@@ -61,7 +61,7 @@ def test_a_client_of_postgresql_is_killed(kind: str, tmp_path: Path, postgresql_
 @pytest.mark.promise("truth.processes")
 def test_eight_processes_on_one_home(tmp_path: Path) -> None:
     """Eight processes write, restate, supersede and forget: none is refused, each sees all."""
-    tally = together([tmp_path / "home"] * 8, 5.0, random.Random(6))
+    tally = together([tmp_path / "home"] * 8, 3.0, random.Random(6))
     assert tally.well, tally
     assert tally.remembered >= 8
 
@@ -71,7 +71,7 @@ def test_eight_processes_on_one_home(tmp_path: Path) -> None:
 def test_servers_on_one_postgresql(tmp_path: Path, postgresql_url: str) -> None:
     """Processes with an index each on one PostgreSQL see one another's writes at once."""
     homes = [tmp_path / name for name in ("a", "b", "c")]
-    tally = together(homes, 5.0, random.Random(7), postgresql_url)
+    tally = together(homes, 3.0, random.Random(7), postgresql_url)
     assert tally.well, tally
     assert tally.remembered > 3
 

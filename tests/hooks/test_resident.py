@@ -195,7 +195,7 @@ def _is_running(pid: int) -> bool:
 @pytest.mark.promise("resident.life")
 def test_idle_it_ends(environ: dict[str, str]) -> None:
     """Nobody asked for as long as was said: it goes, and leaves no process behind."""
-    environ["ANAPHORA_RESIDENT"] = "0.03"
+    environ["ANAPHORA_RESIDENT"] = "0.06"
     agent(environ, "s1").start()
     pid = until(lambda: pid_of(environ))
     until(lambda: not _is_running(pid))

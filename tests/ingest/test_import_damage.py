@@ -425,7 +425,9 @@ NESTED = st.recursive(
 
 
 @pytest.mark.promise("import.bounded")
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(
+    max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+)
 @given(NESTED, st.sampled_from([1, 30, 7_000]), st.booleans())
 def test_what_is_passed_over_ends_where_the_value_ends(
     tmp_path: Path, nested: object, times: int, spaced: bool

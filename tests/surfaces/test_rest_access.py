@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +89,27 @@ def filled_home(tmp_path: Path) -> Iterator[tuple[TestClient, Memory, str]]:
         yield client, memory, fill(memory)
 
 
+@dataclass(frozen=True)
+class Guarded:
+    """A filled home that is only asked for what is refused or changes nothing."""
+
+    client: TestClient
+    memory: Memory
+    work_id: str
+    revoked: str
+    reader: str
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
+    with served(tmp_path_factory.mktemp("guarded") / "home", CLOSED) as (client, memory):
+        work_id = fill(memory)
+        revoked = memory.tokens.create("gone", namespaces=("work",)).secret
+        reader = memory.tokens.create("reader", namespaces=("work",), read_only=True).secret
+        memory.tokens.revoke("gone")
+        yield Guarded(client, memory, work_id, revoked, reader)
+
+
 NOWHERE = Memory.open("/nonexistent/anaphora", embedder="hashing", warm=False)
 ALL = routes(server_app(NOWHERE, **OPEN))
 NOWHERE.close()
@@ -120,17 +142,11 @@ def test_no_token_reaches_beyond_its_scope(
 
 @pytest.mark.promise("rest.namespaces")
 @pytest.mark.parametrize(("method", "path"), ALL, ids=str)
-def test_without_a_good_token_nothing_is_answered(
-    filled_home: tuple[TestClient, Memory, str], method: str, path: str
-) -> None:
+def test_without_a_good_token_nothing_is_answered(guarded: Guarded, method: str, path: str) -> None:
     """Where tokens are asked for, none, a wrong one, a revoked one and another scheme get 401."""
-    client, memory, work_id = filled_home
-    memory.tokens.create("other")
-    revoked = memory.tokens.create("gone", namespaces=("work",))
-    memory.tokens.revoke("gone")
-    for value in (None, "Bearer wrong", "Basic eDp5", "Bearer", f"Bearer {revoked.secret}"):
+    for value in (None, "Bearer wrong", "Basic eDp5", "Bearer", f"Bearer {guarded.revoked}"):
         headers = {"Anaphora-Namespace": "work"} | ({"Authorization": value} if value else {})
-        answer = call(client, method, path, work_id, headers)
+        answer = call(guarded.client, method, path, guarded.work_id, headers)
         if path == "/health/live" and value is None:
             # Who starts a server again has no token; it is told that the process answers.
             assert (answer.status_code, answer.json()) == (200, {"ok": True})
@@ -142,20 +158,17 @@ def test_without_a_good_token_nothing_is_answered(
 
 @pytest.mark.promise("tokens.scoped")
 @pytest.mark.parametrize(("method", "path"), ALL, ids=str)
-def test_a_read_only_token_changes_nothing(
-    filled_home: tuple[TestClient, Memory, str], method: str, path: str
-) -> None:
+def test_a_read_only_token_changes_nothing(guarded: Guarded, method: str, path: str) -> None:
     """By no route does a read-only token change truth; what only reads is answered."""
-    client, memory, work_id = filled_home
-    secret = memory.tokens.create("reader", namespaces=("work",), read_only=True).secret
-    before = version(memory, "work")
-    answer = call(client, method, path, work_id, in_namespace("work", secret))
+    before = version(guarded.memory, "work")
+    headers = in_namespace("work", guarded.reader)
+    answer = call(guarded.client, method, path, guarded.work_id, headers)
     assert answer.status_code < 500, answer.text
     # Figures and the audit trail are for who opens the whole home, which this token does not.
     closed = path == "/metrics" or path.startswith("/v1/audit")
     reading = (method == "GET" and not closed) or path.endswith(("recall", "search"))
     assert (answer.status_code == 403) is not reading, answer.text
-    assert version(memory, "work") == before
+    assert version(guarded.memory, "work") == before
 
 
 @pytest.mark.promise("rest.namespaces")

@@ -37,13 +37,17 @@ class Place:
 
 
 def _free_ports(count: int) -> list[int]:
-    """Ports below those that the program adds ten thousand to for its own calls."""
+    """Ports that are free together with those ten thousand above, where the program has its calls.
+
+    Both lie below the ports that connections of other tests are given.
+    """
     found: list[int] = []
     while len(found) < count:
-        with socket.socket() as one:
-            port = random.randrange(20_000, 40_000)
+        port = random.randrange(10_000, 22_000)
+        with socket.socket() as own, socket.socket() as above:
             try:
-                one.bind(("127.0.0.1", port))
+                own.bind(("127.0.0.1", port))
+                above.bind(("127.0.0.1", port + 10_000))
             except OSError:
                 continue
             found.append(port)
