@@ -230,14 +230,18 @@ def python() -> str:
         if ".values" in getattr(getattr(anaphora, name), "__module__", "")
     ]
     exported = ", ".join(f"`{name}`" for name in anaphora.__all__)
+    calls_by_feature = {
+        calls.__module__.split(".")[2].replace("_", " "): calls for calls in FeatureCalls.__bases__
+    }
+    features = ", ".join(f"[{name}](#memory-{name.replace(' ', '-')})" for name in calls_by_feature)
     head = f"""# Python
 
 `import anaphora` gives {exported}. Other names say in their heading which module they are in.
 Errors: [errors.md](errors.md). Environment variables: [configuration.md](configuration.md).
 Filters: [../filters.md](../filters.md).
 
-- [Memory](#memory): [lasting memories](#lasting-memories), [projects](#projects),
-  [deep recall](#deep-recall), [conversations](#conversations)
+- [Memory](#memory): [lasting memories](#lasting-memories), {features},
+  [conversations](#conversations)
 - [AsyncMemory](#asyncmemory), [RemoteMemory](#remotememory), [render_recall](#render_recall),
   [ConversationStore](#conversationstore)
 - [Tokens](#tokens), [sync](#sync), [keys](#keys-anaphorakeys)
@@ -249,10 +253,7 @@ Filters: [../filters.md](../filters.md).
             head,
             f"## Memory\n\n{doc_of(memory.Memory)}\n\n{methods(memory.Memory)}",
             f"## Lasting memories\n\nMethods of `Memory`.\n\n{methods(LastingMemories)}",
-            *(
-                f"## Memory: {calls.__module__.split('.')[2].replace('_', ' ')}\n\n{methods(calls)}"
-                for calls in FeatureCalls.__bases__
-            ),
+            *(f"## Memory: {name}\n\n{methods(calls)}" for name, calls in calls_by_feature.items()),
             "## Conversations\n\nWhat `Memory.conversations` gives.\n\n"
             f"{doc_of(Conversations)}\n\n{methods(Conversations)}",
             f"## AsyncMemory\n\n{doc_of(aio)}\n\n{doc_of(aio.AsyncMemory)}\n\n"

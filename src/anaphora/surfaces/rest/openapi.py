@@ -112,7 +112,11 @@ def document(app: FastAPI) -> dict[str, Any]:
                 # The fields of frozen values are always present.
                 schema["required"] = list(schema["properties"])
                 schema.setdefault("description", inspect.cleandoc(kind.__doc__ or ""))
-        _name_search_kinds(schemas)
+        # Features add kinds of hits. The call itself refuses others.
+        kinds = list(search_kinds())
+        schemas["SearchHit"]["properties"]["kind"]["enum"] = kinds
+        question = schemas["SearchQuestion"]["properties"]
+        question["kinds"]["anyOf"][0]["items"]["enum"] = kinds
         schemas["Filter"] = _FILTER
         parts["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
         openapi["security"] = [{}, {"token": []}]
@@ -127,13 +131,6 @@ def document(app: FastAPI) -> dict[str, Any]:
             _explain(reference.rsplit("/", 1)[1], schemas)
         app.openapi_schema = _with_filters(openapi)
     return app.openapi_schema
-
-
-def _name_search_kinds(schemas: dict[str, Any]) -> None:
-    """List the kinds of hits, of which features add some. The call itself refuses others."""
-    names = list(search_kinds())
-    schemas["SearchHit"]["properties"]["kind"]["enum"] = names
-    schemas["SearchQuestion"]["properties"]["kinds"]["anyOf"][0]["items"]["enum"] = names
 
 
 def _complete_operation(path: str, operation: dict[str, Any]) -> None:
