@@ -11,10 +11,10 @@ import functools
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import chain
-from types import NoneType, UnionType
-from typing import Any, Final, Literal, Protocol, TypeVar, Union, get_args, get_origin
+from types import MappingProxyType, NoneType, UnionType
+from typing import Any, Final, Literal, NamedTuple, Protocol, TypeVar, Union, get_args, get_origin
 
 from anaphora.calls.arguments import ArgumentChecks, checked
 from anaphora.calls.limits import limited
@@ -43,8 +43,7 @@ class HomeView(Protocol):
     def _services(self) -> Any: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Http:
+class Http(NamedTuple):
     """The request to a server that a call is.
 
     Names in braces are parameters of the call that stand in the path; the others go into the query
@@ -65,7 +64,7 @@ class Http:
     part: str = ""
     repeatable: bool = False
     long: bool = False
-    renamed: Mapping[str, str] = field(default_factory=dict)
+    renamed: Mapping[str, str] = MappingProxyType({})
     folders: tuple[str, ...] = ()
     threads: str = ""
     made: bool = False
@@ -74,8 +73,7 @@ class Http:
     answer: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class AuditRule:
+class AuditRule(NamedTuple):
     """What the audit trail records of a call. `ids` are those of what the call returns.
 
     Without `ids`, the call itself is recorded, before it begins.

@@ -8,8 +8,7 @@ of the command line and the reference are derived from it. Plain data, without a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from anaphora.values.conversations import READ_AWAITED, READ_MOST
 from anaphora.values.memories import MEMORY_FIELDS
@@ -25,8 +24,7 @@ TIME_LIMIT: Final = (
 FILTER_EXAMPLE: Final = '{"AND": [{"category": "development"}, {"tags": {"contains": "testing"}}]}'
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
+class Parameter(NamedTuple):
     """A parameter of a call: its meaning, and the values that a request may give it.
 
     `least` and `most` bound a number, or the characters of a text, or the members of a list;
@@ -147,8 +145,7 @@ def described_as(name: str, own: Mapping[str, Parameter]) -> Parameter:
     return own.get(name) or PARAMETERS.get(name, _NOTHING)
 
 
-@dataclass(frozen=True, slots=True)
-class CallParameter:
+class CallParameter(NamedTuple):
     """One parameter of one call, with its type and default. `default` is `...` if it is required.
 
     `optional`: None may be passed, and `annotation` is the type of other arguments.

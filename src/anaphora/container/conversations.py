@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from anaphora.container.services import ServiceGroup, service
-from anaphora.store.threads.gojson import REDACTED
 
 if TYPE_CHECKING:
     from anaphora.index.memories.index import MemoryIndex
@@ -50,6 +49,8 @@ class ConversationServices(ServiceGroup):
 
     def _words_removed(self, conversation_id: str) -> None:
         """Remove deleted or redacted text from the index files before the next question."""
+        from anaphora.store.threads.gojson import REDACTED
+
         self.turn_index.sync(conversation_id, embed="none")
         thread = self.threads.get(conversation_id)
         remaining = None

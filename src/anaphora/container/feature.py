@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
 from anaphora.container.services import ServiceGroup
 from anaphora.embed.kinds import KINDS, EmbedderKind
@@ -195,8 +194,7 @@ class FeatureServices(ServiceGroup):
         """Finish running work and close files."""
 
 
-@dataclass(frozen=True, slots=True)
-class Commands:
+class Commands(NamedTuple):
     """Commands of the command line: `register` is called with the program to add those in `names`.
 
     `register` is "module:function", loaded with the first of the commands; `order` is the place in
@@ -208,8 +206,7 @@ class Commands:
     order: int
 
 
-@dataclass(frozen=True, slots=True)
-class CommandLine:
+class CommandLine(NamedTuple):
     """What commands of the kernel take from a feature, each a "module:function" or "".
 
     `offers(folders)` finds files that can be imported, `checks(program)` gives findings of `doctor`
@@ -224,8 +221,10 @@ class CommandLine:
     show: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class LineKind:
+_NO_COMMAND_LINE: Final = CommandLine()
+
+
+class LineKind(NamedTuple):
     """A kind of lines in an export: how they are written, and read back.
 
     `write` gives the lines of a namespace; `reader` makes the reader of the kinds in `names`.
@@ -238,8 +237,7 @@ class LineKind:
     reader: Callable[[Any], Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Feature:
+class Feature(NamedTuple):
     """What a feature adds to the program.
 
     - `services` makes its `FeatureServices` in a namespace, `open` is called with each home.
@@ -263,7 +261,7 @@ class Feature:
     commands: tuple[Commands, ...] = ()
     routes: tuple[str, ...] = ()
     values: str = ""
-    cli: CommandLine = CommandLine()
+    cli: CommandLine = _NO_COMMAND_LINE
     embedders: tuple[EmbedderKind, ...] = ()
     tools: str = ""
     resources: str = ""

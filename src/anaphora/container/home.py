@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeVar
 from anaphora.calls.counting import Calls
 from anaphora.calls.progress import Progress, prefixed
 from anaphora.container.feature import registered
-from anaphora.container.filling import reindex
-from anaphora.container.languages import LanguageNotice
 from anaphora.container.namespace import NamespaceServices
 from anaphora.errors import Closed, StoreError
 from anaphora.language.names import standing_form
@@ -24,6 +22,7 @@ from anaphora.system.zones import UserClock
 from anaphora.values.memories import Reindexed
 
 if TYPE_CHECKING:
+    from anaphora.container.languages import LanguageNotice
     from anaphora.embed.base import Embedder
     from anaphora.embed.registry import EmbedderRegistry
     from anaphora.embed.service import EmbedderService, ShareModel
@@ -107,6 +106,7 @@ class Container:
         not used before is asked what its vectors are. Raises `InvalidInput`, `EndpointError` when
         that fails, `EncryptionError` when a sealed home's key is not to be had.
         """
+        from anaphora.container.languages import LanguageNotice
         from anaphora.embed.registry import EmbedderRegistry
         from anaphora.embed.service import EmbedderService, spec_for
         from anaphora.reading.service import PATIENCE, reader_service
@@ -280,6 +280,8 @@ class Container:
 
     def reindex(self, name: str, embedder: str | None, progress: Progress | None) -> Reindexed:
         """Make the vectors that are missing, of this embedder or another; see `Memory.reindex`."""
+        from anaphora.container.filling import reindex
+
         if embedder is None:
             # With the home's own embedder, which may be available again, not with its replacement.
             self.embedder.look()

@@ -17,7 +17,6 @@ from anaphora.container.feature import FeatureServices, registered
 from anaphora.container.memories import MemoryServices
 from anaphora.container.services import service
 from anaphora.errors import FeatureLeftOut
-from anaphora.store.records.titles import record_title
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -130,10 +129,11 @@ class NamespaceServices:
         self,
         folder: str,
         records: Records,
-        title_of: Callable[[MemoryRecord], str] = record_title,
+        title_of: Callable[[MemoryRecord], str] | None = None,
     ) -> MemoryIndex:
         """An index of records in a folder of their own."""
         from anaphora.index.memories.index import MemoryIndex
+        from anaphora.store.records.titles import record_title
         from anaphora.store.records.vectors import RecordVectors
 
         return MemoryIndex(
@@ -143,7 +143,7 @@ class NamespaceServices:
             self.vectors_of,
             cap=self.exact_cap,
             sealer=self.sealing.index(self.namespace),
-            title_of=title_of,
+            title_of=title_of or record_title,
         )
 
     # How things come in, and go.

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from anaphora.embed.registry import EmbedderRegistry
@@ -12,8 +11,7 @@ if TYPE_CHECKING:
     from anaphora.settings import Settings
 
 
-@dataclass(frozen=True, slots=True)
-class EmbedderKind:
+class EmbedderKind(NamedTuple):
     """Embedders that a setting can name; `label` describes such settings in messages.
 
     `matches` says whether a setting names one, and `find` gives its `EmbedderSpec`, with the

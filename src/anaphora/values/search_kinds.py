@@ -6,14 +6,12 @@ the program loads the declarations of features.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 __all__ = ["MEMORY", "NOTE", "TOOL_CALL", "TURN", "HitKind"]
 
 
-@dataclass(frozen=True, slots=True)
-class HitKind:
+class HitKind(NamedTuple):
     """A kind of hits that a lane gives; `by_default`: searched where a search names no kinds."""
 
     name: str

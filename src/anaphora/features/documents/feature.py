@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from anaphora.container.feature import CommandLine, Commands, Feature, later
 from anaphora.features.documents.calls import DocumentCalls
+from anaphora.features.documents.kinds import DOCUMENT
 from anaphora.features.documents.remote import RemoteDocumentCalls
 from anaphora.features.documents.tables import TABLES
-from anaphora.features.documents.values import DOCUMENT
 
 __all__ = ["FEATURE", "DocumentCalls", "RemoteDocumentCalls"]
 

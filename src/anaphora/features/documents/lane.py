@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from anaphora.features.documents.values import DOCUMENT
+from anaphora.features.documents.kinds import DOCUMENT
 from anaphora.recall.lanes import Lane, LaneAnswer, LaneHit, SearchRequest, make_answer
 from anaphora.recall.memory_lane import make_record_hit, search_records
 from anaphora.store.records.titles import part_title

@@ -8,15 +8,12 @@ from typing import Final, Literal, get_args
 
 from anaphora.values.conversations import ImportProblem
 from anaphora.values.files import place_of
-from anaphora.values.search_kinds import HitKind
 
-__all__ = ["DOCUMENT", "FORMATS", "AddedDocument", "Document", "DocumentFormat", "DocumentSection"]
+__all__ = ["FORMATS", "AddedDocument", "Document", "DocumentFormat", "DocumentSection"]
 
 DocumentFormat = Literal["pdf", "docx", "html", "mail", "markdown", "text"]
 FORMATS: Final[tuple[DocumentFormat, ...]] = get_args(DocumentFormat)
 """The formats whose text can be had."""
-
-DOCUMENT: Final = HitKind("document")
 
 
 @dataclass(frozen=True, slots=True)

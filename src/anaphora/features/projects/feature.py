@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from anaphora.container.feature import Commands, Feature, later
 from anaphora.features.projects.calls import ProjectCalls
+from anaphora.features.projects.kinds import FILE
 from anaphora.features.projects.remote import RemoteProjectCalls
 from anaphora.features.projects.tables import TABLES
-from anaphora.features.projects.values import FILE
 
 __all__ = ["FEATURE", "ProjectCalls", "RemoteProjectCalls"]
 

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final, Literal
+from typing import Literal
 
 from anaphora.values.context import LEAST_BUDGET, ContextMemory
 from anaphora.values.conversations import Degraded
 from anaphora.values.files import Skipped, SourceRole
 from anaphora.values.memories import NOTE_KINDS, NoteKind
-from anaphora.values.search_kinds import HitKind
 
 __all__ = [
-    "FILE",
     "LEAST_BUDGET",
     "NOTE_KINDS",
     "ContextMemory",
@@ -57,8 +55,6 @@ Predicate = Literal[
     "supersedes",
 ]
 RelationStatus = Literal["active", "superseded", "invalidated"]
-
-FILE: Final = HitKind("file")
 
 
 @dataclass(frozen=True, slots=True)

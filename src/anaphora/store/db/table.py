@@ -5,9 +5,8 @@ Plain data, without SQLAlchemy: the first reads of every command come through he
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
-from typing import Literal
+from typing import Literal, NamedTuple
 
 AtRest = Literal["clear", "sealed", "lookup"]
 Codec = Literal[
@@ -15,8 +14,7 @@ Codec = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(NamedTuple):
     """One column. `codec` says what it holds, and how a value of ours lies in it.
 
     "big" is an integer of 64 bits, "flag" one of 0 and 1, "moment" microseconds since 1970 UTC.
@@ -38,8 +36,7 @@ class Column:
     loose: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Reference:
+class Reference(NamedTuple):
     """Rows that go when what they belong to goes: `column` names a row of `table` by its `key`."""
 
     name: str

@@ -9,7 +9,6 @@ temporary file included) gets an escaped name that ends in a hash; the id is rea
 
 from __future__ import annotations
 
-import hashlib
 import re
 import sys
 import unicodedata
@@ -189,6 +188,8 @@ def _escaped_stem(conversation_id: str) -> str:
 
 
 def _hashed_stem(conversation_id: str) -> str:
+    import hashlib
+
     id_hash = hashlib.sha256(conversation_id.encode("utf-8")).hexdigest()[:32]
     # Without the escape that the cut has split.
     start = re.sub(r"%[0-9a-f]?\Z", "", _escape(conversation_id)[:_KEPT_OF_LONG])

@@ -17,10 +17,9 @@ from anaphora.calls.caller import call_origin
 from anaphora.errors import InvalidInput, NotFound
 from anaphora.ingest.secrets.masking import mask, mask_handle
 from anaphora.surfaces.rest.calls import caller_of, reads_verbatim, service_of
-from anaphora.surfaces.rest.routing import LaneRouter
+from anaphora.surfaces.rest.routing import ConversationId, LaneRouter
 from anaphora.surfaces.rest.schemas import (
     AppendTurns,
-    ConversationId,
     PageQuery,
     SeedTitle,
     ThreadQuery,

@@ -6,11 +6,10 @@ from typing import Any
 
 from anaphora.api.memories import LastingMemories
 from anaphora.api.memory import Memory
-from anaphora.surfaces.rest.routing import LaneRouter
+from anaphora.surfaces.rest.routing import LaneRouter, MemoryId
 from anaphora.surfaces.rest.schemas import (
     DeleteQuery,
     MemoryChanges,
-    MemoryId,
     NewMemories,
     NewMemoryBody,
 )

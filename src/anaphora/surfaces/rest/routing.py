@@ -12,12 +12,13 @@ from types import MappingProxyType
 from typing import Annotated, Any, TypeAlias, TypeVar, cast, get_type_hints
 
 from anyio import current_time
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import APIRouter, Depends, Path, Query, Request
 from fastapi.routing import APIRoute
 from starlette.responses import Response
 
 from anaphora.api.memory import Memory
 from anaphora.calls.operation import operations_of
+from anaphora.calls.parameters import VISIBLE
 from anaphora.surfaces.access import may
 from anaphora.surfaces.rest.calls import (
     DEADLINE,
@@ -34,6 +35,12 @@ from anaphora.surfaces.rest.derived import DerivedRoute
 from anaphora.surfaces.rest.problems import Problem
 from anaphora.surfaces.rest.schemas import Body, NoQuery, Parameters
 
+MemoryId = Annotated[
+    str, Path(description="The memory.", min_length=1, max_length=1024, pattern=VISIBLE)
+]
+ConversationId = Annotated[
+    str, Path(description="The conversation.", min_length=1, max_length=1024, pattern=VISIBLE)
+]
 CallT = TypeVar("CallT", bound=Callable[..., Any])
 Handler: TypeAlias = Callable[[Request], Coroutine[Any, Any, Response]]
 

@@ -13,7 +13,6 @@ from dataclasses import MISSING, fields
 from datetime import date, datetime
 from typing import Annotated, Any, Final
 
-from fastapi import Path
 from pydantic import (
     BaseModel,
     BeforeValidator,
@@ -69,12 +68,6 @@ DayOrTime = Annotated[
 ]
 Text = Annotated[str, Field(min_length=1, pattern=VISIBLE)]
 Name = Annotated[str, Field(min_length=1, max_length=1024, pattern=VISIBLE)]
-MemoryId = Annotated[
-    str, Path(description="The memory.", min_length=1, max_length=1024, pattern=VISIBLE)
-]
-ConversationId = Annotated[
-    str, Path(description="The conversation.", min_length=1, max_length=1024, pattern=VISIBLE)
-]
 # Bodies have a size limit, so a text in one needs none of its own.
 Query = str
 Tags = Annotated[list[Name], Field(max_length=1_000)]

@@ -7,7 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from anaphora.errors import NotFound
-from anaphora.features.projects.values import FILE, Quality
+from anaphora.features.projects.kinds import FILE
+from anaphora.features.projects.values import Quality
 from anaphora.recall.lanes import Lane, LaneAnswer, LaneHit, SearchRequest
 from anaphora.values.search import SearchHit
 
