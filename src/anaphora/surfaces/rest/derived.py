@@ -43,14 +43,14 @@ class DerivedRoute:
         self.method, _, self.path = http.request.partition(" ")
         in_path = IN_PATH.findall(self.path)
         in_url = self.method in {"GET", "DELETE"}
-        self._names: dict[str, str] = {}
+        self._parameters: dict[str, CallParameter] = {}
         self.path_types: dict[str, Any] = {}
         members: dict[str, Any] = {}
         for name, parameter in operation.parameters.items():
             if name in _IN_PROCESS or name in http.folders:
                 continue
             request_name = http.renamed.get(name, name)
-            self._names[request_name] = name
+            self._parameters[request_name] = parameter
             if request_name in in_path:
                 described = parameter.described
                 self.path_types[request_name] = Annotated[
@@ -59,12 +59,14 @@ class DerivedRoute:
             else:
                 members[request_name] = _member(parameter, bodies, in_url=in_url)
         base = Parameters if in_url else Body
-        name = http.body or _pascal(operation.name) + ("Query" if in_url else "Body")
+        model_name = http.body or _pascal(operation.name) + ("Query" if in_url else "Body")
         self.model: type[BaseModel] | None = (
-            create_model(name, __base__=base, __doc__=http.summary + ".", **members)
+            create_model(model_name, __base__=base, __doc__=http.summary + ".", **members)
             if members
             else None
         )
+        described_days = (parameter.described.day for parameter in self._parameters.values())
+        self._takes_days = any(described_days)
 
     @property
     def name(self) -> str:
@@ -93,12 +95,12 @@ class DerivedRoute:
     def arguments(self, in_path: Mapping[str, str], request: BaseModel | None) -> dict[str, Any]:
         """The arguments of the call, out of the path and the validated query or body."""
         fields = request.given() if isinstance(request, Body) else dict(request or {})
-        sent = {**in_path, **fields}
-        arguments = {self._names[name]: argument for name, argument in sent.items()}
-        parameters = self.operation.parameters
-        for name, argument in list(arguments.items()):
-            if argument is None and isinstance(parameters[name].default, ConfigurableCount):
-                del arguments[name]
+        arguments = {}
+        for request_name, argument in {**in_path, **fields}.items():
+            parameter = self._parameters[request_name]
+            # Without a count, the server's configuration holds.
+            if argument is not None or not isinstance(parameter.default, ConfigurableCount):
+                arguments[parameter.name] = argument
         if "read" in arguments and arguments["read"] is None:
             arguments["read"] = READ_AWAITED
         if isinstance(arguments.get("filters"), str):
@@ -109,7 +111,7 @@ class DerivedRoute:
         self, memory: Memory, arguments: dict[str, Any], function: Callable[..., Any] | None
     ) -> Any:
         """The result of the call, or of the `function` that stands for it, as it is answered."""
-        if any(parameter.described.day for parameter in self.operation.parameters.values()):
+        if self._takes_days:
             arguments |= times_between(arguments, memory.local_time)
         if function is None:
             answer = getattr(memory, self.operation.name)(**arguments)
