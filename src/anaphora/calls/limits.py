@@ -162,13 +162,11 @@ GRACE: Final = 0.2
 """Seconds that a call still waits for a lock when its time is over: most are held for less."""
 
 
-@contextmanager
-def held_within(lock: RLock) -> Iterator[None]:
-    """Hold a lock that other threads may hold for long. Raises `TimedOut` and `Cancelled`."""
+def acquire_within(lock: RLock) -> None:
+    """Acquire a lock that other threads may hold for long. Raises `TimedOut` and `Cancelled`."""
     limit = _limit.get()
     if limit is None:
-        with lock:
-            yield
+        lock.acquire()
         return
 
     def acquire(seconds: float | None) -> bool:
@@ -176,10 +174,6 @@ def held_within(lock: RLock) -> Iterator[None]:
 
     if not wait_within(acquire):
         raise TimedOut(limit.seconds)
-    try:
-        yield
-    finally:
-        lock.release()
 
 
 def within_limit(call: Callable[[], ResultT]) -> ResultT:

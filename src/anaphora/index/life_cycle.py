@@ -6,12 +6,12 @@ Every index has one, with a reader of changes and a state of its own.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Final, TypeVar
 
-from anaphora.calls.limits import held_within
+from anaphora.calls.limits import acquire_within
 from anaphora.errors import Closed
 from anaphora.index.maintenance import Background, IndexBusy, IndexLost, try_lock
 
@@ -25,6 +25,24 @@ WrittenT = TypeVar("WrittenT")
 
 def _do_nothing() -> None:
     """The default for what an index has no need of."""
+
+
+class _Hold:
+    """Holds the lock of an index. A question enters it a dozen times, so it is no generator."""
+
+    __slots__ = ("_life",)
+
+    def __init__(self, life: IndexLife) -> None:
+        self._life = life
+
+    def __enter__(self) -> None:
+        acquire_within(self._life.lock)
+        if self._life.closed:
+            self._life.lock.release()
+            raise Closed
+
+    def __exit__(self, *_: object) -> None:
+        self._life.lock.release()
 
 
 class IndexLife:
@@ -61,16 +79,13 @@ class IndexLife:
         self._ensure_open, self._mend, self._do_without = ensure_open, mend, do_without
         self._finish, self._let_go = finish, let_go
         self.background = background
+        self._hold = _Hold(self)
 
     # Use.
 
-    @contextmanager
-    def held(self) -> Iterator[None]:
+    def held(self) -> AbstractContextManager[None]:
         """Hold the lock, within the time of this call. Raises Closed."""
-        with held_within(self.lock):
-            if self.closed:
-                raise Closed
-            yield
+        return self._hold
 
     def use(self, action: Callable[[], ResultT]) -> ResultT:
         """Run `action` with the open index; if that is damaged or gone, mend it and try again."""

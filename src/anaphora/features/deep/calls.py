@@ -21,7 +21,6 @@ from anaphora.features.deep.values import (
     Scope,
     TraceSummary,
 )
-from anaphora.store.threads.ids import check_id
 
 _LIMITS: Final = Parameter("The limits of the call.")
 
@@ -137,6 +136,8 @@ class DeepCalls(NamespaceView):
 
         Returns how many jobs are waiting now; `run_jobs` runs them, in any process, at any time.
         """
+        from anaphora.store.threads.ids import check_id
+
         services = self._services()
         with_model = services.feature(DeepServices).tools.models() is not None
         ended_id = services.conversation.threads.standing_id(check_id(conversation_id))
