@@ -69,8 +69,7 @@ def test_a_route_has_the_parameters_of_its_call(tmp_path: Path) -> None:
     for name, described in derived.items():
         http = described.http
         assert http is not None
-        method, _, path = http.request.partition(" ")
-        route = document["paths"][path][method.lower()]
+        route = document["paths"][http.path][http.method.lower()]
         members = {
             parameter["name"]: {**parameter.get("schema", {}), **parameter}
             for parameter in route["parameters"]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -32,6 +33,9 @@ that the call concerns the whole home, or what lies outside it."""
 
 _DESCRIPTION: Final = "operation"
 _LOCAL: Final = "local"
+_IN_PATH: Final = re.compile(r"\{(\w+)\}")
+IN_PROCESS: Final = frozenset(("embed", "progress", "on_step"))
+"""Parameters that no request has: a server makes vectors when they are needed."""
 
 
 class HomeView(Protocol):
@@ -54,7 +58,7 @@ class Http(NamedTuple):
 
     A route is derived from a call with a `summary`, its title in the OpenAPI document; others are
     more than a request and have a function of their own. `threads` is the kind of threads that
-    answer it, `made` says whether an answer is of something new (201 instead of 200). `name`,
+    answer it, `creates` says whether an answer is of something new (201 instead of 200). `name`,
     `body` and `answer` are what generated clients call the route and its schemas, if that is not
     derived from the name of the call.
     """
@@ -67,10 +71,30 @@ class Http(NamedTuple):
     renamed: Mapping[str, str] = MappingProxyType({})
     folders: tuple[str, ...] = ()
     threads: str = ""
-    made: bool = False
+    creates: bool = False
     name: str = ""
     body: str = ""
     answer: str = ""
+
+    @property
+    def method(self) -> str:
+        """The method of the request, such as "GET"."""
+        return self.request.partition(" ")[0]
+
+    @property
+    def path(self) -> str:
+        """The path of the request, with names in braces."""
+        return self.request.partition(" ")[2]
+
+    @property
+    def path_names(self) -> tuple[str, ...]:
+        """The names that stand in the path."""
+        return tuple(_IN_PATH.findall(self.path))
+
+    @property
+    def has_body(self) -> bool:
+        """Whether parameters that are not in the path go into a body instead of the query."""
+        return self.method not in {"GET", "DELETE"}
 
 
 class AuditRule(NamedTuple):
@@ -173,10 +197,8 @@ class Operation:
 
     def question_of(self, args: list[Any], named: dict[str, Any]) -> str:
         """What is asked, of the checked arguments of a call; "" where nothing is."""
-        question = self.checks.argument(self.question, args, named) if self.question else None
-        return (
-            question or "" if question is None or isinstance(question, str) else "\n".join(question)
-        )
+        question = self.checks.argument(self.question, args, named) if self.question else ""
+        return (question or "") if isinstance(question, str | None) else "\n".join(question)
 
 
 def operation(
@@ -322,5 +344,5 @@ def _asked(described: Operation) -> Callable[..., Any]:
 def _without_none(annotation: Any) -> tuple[Any, bool]:
     if get_origin(annotation) not in (Union, UnionType) or NoneType not in get_args(annotation):
         return annotation, False
-    others = tuple(part for part in get_args(annotation) if part is not NoneType)
-    return Union[others], True  # noqa: UP007 - of parts that are only known here
+    parts = tuple(part for part in get_args(annotation) if part is not NoneType)
+    return Union[parts], True  # noqa: UP007 - of parts that are only known here

@@ -17,10 +17,6 @@ VISIBLE: Final = r"[^\s\x00-\x20\x7f-\xa0]"
 """The pattern of a text with at least one visible character."""
 
 QUERY: Final = "What to look for, in your own words."
-TOKENS: Final = "At most this many tokens."
-TIME_LIMIT: Final = (
-    "Time limit in seconds; after it, keywords alone answer, and the answer says so."
-)
 FILTER_EXAMPLE: Final = '{"AND": [{"category": "development"}, {"tags": {"contains": "testing"}}]}'
 
 
@@ -28,7 +24,7 @@ class Parameter(NamedTuple):
     """A parameter of a call: its meaning, and the values that a request may give it.
 
     `least` and `most` bound a number, or the characters of a text, or the members of a list;
-    `pattern` must occur in a text. `each` describes the members of a list. Of these bounds, a
+    `pattern` must occur in a text. `member` describes the members of a list. Of these bounds, a
     caller in the same process is held to `least` of numbers alone. `day`: surfaces also take a day.
     """
 
@@ -36,7 +32,7 @@ class Parameter(NamedTuple):
     least: float | None = None
     most: float | None = None
     pattern: str = ""
-    each: Parameter | None = None
+    member: Parameter | None = None
     day: bool = False
 
 
@@ -62,7 +58,7 @@ def token_parameter(meaning: str, least: int = 0) -> Parameter:
 
 def tags_parameter(meaning: str) -> Parameter:
     """At most 1,000 words to sort or filter by."""
-    return Parameter(meaning, None, 1_000, each=name_parameter(""))
+    return Parameter(meaning, None, 1_000, member=name_parameter(""))
 
 
 _OF_MEMORIES: Final[Mapping[str, Callable[[str], Parameter]]] = {
@@ -122,7 +118,9 @@ PARAMETERS: Final[Mapping[str, Parameter]] = {
     "soft": Parameter("Keep the history, only leave it out of recall."),
     "speaker": name_parameter("Only turns by this speaker: the name, or its first word."),
     "subject": name_parameter("What it is about."),
-    "timeout": Parameter(TIME_LIMIT, 0, 3_600),
+    "timeout": Parameter(
+        "Time limit in seconds; after it, keywords alone answer, and the answer says so.", 0, 3_600
+    ),
     "top_k": Parameter("At most this many hits.", 1, 1_000),
     "undoable": Parameter(
         "Hide it at once and erase it after a day; until then it can be restored."

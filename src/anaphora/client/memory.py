@@ -12,7 +12,6 @@ import functools
 import inspect
 import json
 import os
-import re
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, replace
@@ -23,7 +22,14 @@ from urllib.parse import quote
 from anaphora.api.memory import Memory
 from anaphora.calls.arguments import checked
 from anaphora.calls.counting import CLOSING_PATIENCE
-from anaphora.calls.operation import Http, Operation, local_members, operations_of, public_members
+from anaphora.calls.operation import (
+    IN_PROCESS,
+    Http,
+    Operation,
+    local_members,
+    operations_of,
+    public_members,
+)
 from anaphora.calls.progress import Progress
 from anaphora.client.connection import Patience, Request, ServerConnection
 from anaphora.client.conversations import RemoteConversations
@@ -55,15 +61,12 @@ if TYPE_CHECKING:
 
 __all__ = ["RemoteMemory"]
 
-_IN_PATH: Final = re.compile(r"\{(\w+)\}")
 _WAIT: Final = 10.0
 _EXPORTED: Final = "anaphora-exported"
 # What may be in a path: servers take a dot for a folder, and no id has a slash.
 _NO_ID: Final = frozenset(("", ".", ".."))
 # Parameters of paths that are ids of conversations, and names of namespaces.
 _CHECKED_IDS: Final = frozenset(("conversation_id", "name"))
-# Parameters that concern this side alone: a server makes vectors when they are needed.
-_KEPT_HERE: Final = frozenset(("embed", "progress"))
 FOLDER_REASON: Final = "it stands for a folder on this machine, which a server cannot read"
 _OPERATIONS: Final = operations_of(Memory)
 REQUESTS: Final = {
@@ -328,8 +331,8 @@ class RemoteMemory(RemoteFeatureCalls, Memory):
         for parameter in http.folders:
             if arguments.get(parameter) is not None:
                 raise NotOffered(f"{name}({parameter}=…)", FOLDER_REASON)
-        sent = {http.renamed.get(n, n): arguments[n] for n in arguments if n not in _KEPT_HERE}
-        in_path = {n: self._path_id(n, sent.pop(n)) for n in _IN_PATH.findall(http.request)}
+        sent = {http.renamed.get(n, n): arguments[n] for n in arguments if n not in IN_PROCESS}
+        in_path = {n: self._path_id(n, sent.pop(n)) for n in http.path_names}
         for path_name, path_value in in_path.items():
             _refuse_impossible(path_name, path_value)
         if isinstance(sent.get("exclude"), str):
@@ -376,12 +379,12 @@ def _fill(
     http: Http, in_path: Mapping[str, str], arguments: Mapping[str, Any], **more: Any
 ) -> Request:
     """The request with these parameters: in the path, the query or the body."""
-    method, _, path = http.request.partition(" ")
+    method, path = http.method, http.path
     for name, argument in in_path.items():
         path = path.replace("{" + name + "}", quote(argument, safe="", errors="surrogatepass"))
     is_repeatable = http.repeatable or method == "GET"
     sent = _plain(arguments)
-    if method in {"GET", "DELETE"} or "file" in more:
+    if not http.has_body or "file" in more:
         query = {
             name: json.dumps(argument) if isinstance(argument, Mapping) else argument
             for name, argument in sent.items()

@@ -5,26 +5,25 @@ from __future__ import annotations
 from functools import partial
 from typing import Annotated, Any
 
-from fastapi import Path, Query, Request
+from fastapi import Query, Request
 from starlette.responses import Response
 
 from anaphora.api.memory import Memory
-from anaphora.calls.parameters import VISIBLE
+from anaphora.calls.operation import operation_of
 from anaphora.features.documents.calls import DocumentCalls
 from anaphora.features.documents.schemas import (
     NewDocumentQuery,
 )
 from anaphora.features.documents.values import AddedDocument
 from anaphora.surfaces.rest.calls import answer, caller_of, in_threads_of, service_of
+from anaphora.surfaces.rest.derived import path_parameter
 from anaphora.surfaces.rest.routing import LaneRouter
 from anaphora.surfaces.rest.schemas import DeleteQuery
 from anaphora.values.memories import Forgotten
 
 router = LaneRouter("documents")
 router.offer(DocumentCalls)
-DocumentId = Annotated[
-    str, Path(description="The document.", min_length=1, max_length=1024, pattern=VISIBLE)
-]
+DocumentId = Annotated[str, path_parameter(operation_of(DocumentCalls.document).describe("id"))]
 _BYTES = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
 
 

@@ -117,7 +117,7 @@ class ProjectCalls(NamespaceView):
 
     @operation(
         "write",
-        http=Http("POST /v1/observations", "Take a note", made=True, body="NewObservation"),
+        http=Http("POST /v1/observations", "Take a note", creates=True, body="NewObservation"),
         parameters={
             "text": text_parameter("The note, with the names of what it concerns."),
             "project": _ABOUT,
@@ -167,7 +167,7 @@ class ProjectCalls(NamespaceView):
 
     @operation(
         "write",
-        http=Http("POST /v1/diary", "Write the diary", made=True, body="NewDiaryEntry"),
+        http=Http("POST /v1/diary", "Write the diary", creates=True, body="NewDiaryEntry"),
         parameters={"summary": text_parameter("The entry."), "project": _ABOUT},
     )
     def write_diary(

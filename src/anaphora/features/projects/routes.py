@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-from fastapi import Path as PathParameter
 from fastapi import Request
 
 from anaphora.api.memory import Memory
-from anaphora.calls.parameters import VISIBLE
+from anaphora.calls.operation import operation_of
 from anaphora.features.projects.calls import ProjectCalls
 from anaphora.features.projects.schemas import (
     NewProject,
@@ -20,17 +19,12 @@ from anaphora.features.projects.values import (
 )
 from anaphora.surfaces.access import may
 from anaphora.surfaces.rest.calls import caller_of, service_of
+from anaphora.surfaces.rest.derived import path_parameter
 from anaphora.surfaces.rest.problems import Problem
 from anaphora.surfaces.rest.routing import LaneRouter
 
 ProjectName = Annotated[
-    str,
-    PathParameter(
-        description="Name, id or folder of the project.",
-        min_length=1,
-        max_length=1024,
-        pattern=VISIBLE,
-    ),
+    str, path_parameter(operation_of(ProjectCalls.project_map).describe("project"))
 ]
 router = LaneRouter("context")
 router.offer(ProjectCalls)

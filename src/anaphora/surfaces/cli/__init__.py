@@ -28,8 +28,8 @@ question that takes half a second would trigger it 180 times over every loaded m
 def main(arguments: Sequence[str] | None = None) -> None:
     """Entry point of the `anaphora` command; `arguments` are those of the process by default."""
     words = sys.argv[1:] if arguments is None else list(arguments)
-    place: dict[str, str] = {}
-    command = take_options(words, LEADING, place)
+    leading_options: dict[str, str] = {}
+    command = take_options(words, LEADING, leading_options)
     try:
         for stream in (sys.stdout, sys.stderr):
             # Windows' default encoding for pipes and files lacks most letters. A test or an
@@ -37,13 +37,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
             if isinstance(stream, io.TextIOWrapper) and stream.encoding.lower() != "utf-8":
                 stream.reconfigure(encoding="utf-8", errors="backslashreplace")
         # A client blocks on its hook, so nothing else is imported for it.
-        if not run_at_once(command, place):
+        if not run_at_once(command, leading_options):
             from anaphora.calls.caller import CallOrigin, called_from
             from anaphora.errors import AnaphoraError
 
             try:
                 with called_from(CallOrigin("command line")):
-                    if not run_by_table(command, place):
+                    if not run_by_table(command, leading_options):
                         from anaphora.surfaces.cli.program import program
 
                         program(command[0] if command else None)(words, prog_name="anaphora")

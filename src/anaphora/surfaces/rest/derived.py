@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from types import UnionType
-from typing import Annotated, Any, Final, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 from fastapi import Path
 from pydantic import BaseModel, Field, create_model
 
 from anaphora.api.memory import Memory
-from anaphora.calls.operation import Operation
+from anaphora.calls.operation import IN_PROCESS, Operation
 from anaphora.calls.parameters import CallParameter, Parameter
 from anaphora.errors import FilterError
 from anaphora.surfaces.rest.schemas import Body, DayOrTime, Filters, Parameters, Time
@@ -27,9 +27,10 @@ from anaphora.surfaces.rest.shapes import ENVELOPES
 from anaphora.surfaces.wire import times_between
 from anaphora.values.conversations import READ_AWAITED, ConfigurableCount
 
-IN_PATH: Final = re.compile(r"\{(\w+)\}")
-# Parameters of callers in the same process: a server makes vectors when they are needed.
-_IN_PROCESS: Final = frozenset(("embed", "progress", "on_step"))
+
+def path_parameter(described: Parameter) -> Any:
+    """A text in the path of a request, with its meaning and bounds."""
+    return Path(description=described.meaning, **_text_bounds(described))
 
 
 class DerivedRoute:
@@ -40,22 +41,17 @@ class DerivedRoute:
         if http is None or not http.summary:
             raise TypeError(f"{operation.name}: no route is derived from it")
         self.operation, self.http = operation, http
-        self.method, _, self.path = http.request.partition(" ")
-        in_path = IN_PATH.findall(self.path)
-        in_url = self.method in {"GET", "DELETE"}
+        in_url = not http.has_body
         self._parameters: dict[str, CallParameter] = {}
         self.path_types: dict[str, Any] = {}
         members: dict[str, Any] = {}
         for name, parameter in operation.parameters.items():
-            if name in _IN_PROCESS or name in http.folders:
+            if name in IN_PROCESS or name in http.folders:
                 continue
             request_name = http.renamed.get(name, name)
             self._parameters[request_name] = parameter
-            if request_name in in_path:
-                described = parameter.described
-                self.path_types[request_name] = Annotated[
-                    str, Path(description=described.meaning, **_text_bounds(described))
-                ]
+            if request_name in http.path_names:
+                self.path_types[request_name] = Annotated[str, path_parameter(parameter.described)]
             else:
                 members[request_name] = _member(parameter, bodies, in_url=in_url)
         base = Parameters if in_url else Body
@@ -165,7 +161,7 @@ def _request_type(parameter: CallParameter, described: Parameter, *, in_url: boo
     several = next((part for part in parts if get_origin(part) in (Iterable, Sequence)), None)
     if several is None:
         return _bounded(annotation, described)
-    member = _bounded(get_args(several)[0], described.each or Parameter())
+    member = _bounded(get_args(several)[0], described.member or Parameter())
     rows: Any = Annotated[
         list[member],  # type: ignore[valid-type]
         Field(min_length=_whole(described.least), max_length=_whole(described.most)),

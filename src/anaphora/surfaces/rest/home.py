@@ -14,12 +14,11 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO
 
-from fastapi import Path as PathParameter
 from fastapi import Query, Request
 from starlette.responses import Response, StreamingResponse
 
 from anaphora.api.memory import Memory
-from anaphora.calls.parameters import VISIBLE
+from anaphora.calls.parameters import name_parameter
 from anaphora.ops import Exported
 from anaphora.ops.backup.staging import spooled
 from anaphora.store.tokens import EVERYTHING
@@ -31,6 +30,7 @@ from anaphora.surfaces.rest.calls import (
     reads_verbatim,
     service_of,
 )
+from anaphora.surfaces.rest.derived import path_parameter
 from anaphora.surfaces.rest.problems import Problem
 from anaphora.surfaces.rest.routing import LaneRouter
 from anaphora.surfaces.rest.schemas import ImportQuery, ReadyQuery
@@ -47,9 +47,7 @@ from anaphora.values.namespaces import DeletedNamespace
 
 router = LaneRouter("care")
 root_router = LaneRouter("care", "", closed=False)
-NamespaceName = Annotated[
-    str, PathParameter(description="The namespace.", min_length=1, max_length=1024, pattern=VISIBLE)
-]
+NamespaceName = Annotated[str, path_parameter(name_parameter("The namespace."))]
 EXPORT_TYPE = "application/x-ndjson"
 _CHUNK = 1 << 18
 _SENT = "upload"

@@ -12,13 +12,13 @@ from types import MappingProxyType
 from typing import Annotated, Any, TypeAlias, TypeVar, cast, get_type_hints
 
 from anyio import current_time
-from fastapi import APIRouter, Depends, Path, Query, Request
+from fastapi import APIRouter, Depends, Query, Request
 from fastapi.routing import APIRoute
 from starlette.responses import Response
 
 from anaphora.api.memory import Memory
 from anaphora.calls.operation import operations_of
-from anaphora.calls.parameters import VISIBLE
+from anaphora.calls.parameters import PARAMETERS
 from anaphora.surfaces.access import may
 from anaphora.surfaces.rest.calls import (
     DEADLINE,
@@ -31,16 +31,12 @@ from anaphora.surfaces.rest.calls import (
     reads,
     service_of,
 )
-from anaphora.surfaces.rest.derived import DerivedRoute
+from anaphora.surfaces.rest.derived import DerivedRoute, path_parameter
 from anaphora.surfaces.rest.problems import Problem
 from anaphora.surfaces.rest.schemas import Body, NoQuery, Parameters
 
-MemoryId = Annotated[
-    str, Path(description="The memory.", min_length=1, max_length=1024, pattern=VISIBLE)
-]
-ConversationId = Annotated[
-    str, Path(description="The conversation.", min_length=1, max_length=1024, pattern=VISIBLE)
-]
+MemoryId = Annotated[str, path_parameter(PARAMETERS["id"])]
+ConversationId = Annotated[str, path_parameter(PARAMETERS["conversation_id"])]
 CallT = TypeVar("CallT", bound=Callable[..., Any])
 Handler: TypeAlias = Callable[[Request], Coroutine[Any, Any, Response]]
 
@@ -124,10 +120,10 @@ class LaneRouter(APIRouter):
         for route in routes:
             http, operation = route.http, route.operation
             self.answers(
-                f"{route.method} {hidden_at or route.path.removeprefix(self.prefix)}",
+                f"{http.method} {hidden_at or http.path.removeprefix(self.prefix)}",
                 http.summary,
                 route.answer,
-                201 if http.made else 200,
+                201 if http.creates else 200,
                 reads=operation.right == "read",
                 kind=cast("Kind | None", http.threads or None),
                 shown=not hidden_at,
@@ -137,7 +133,7 @@ class LaneRouter(APIRouter):
 def _derived_call(route: DerivedRoute, function: Callable[..., Any] | None) -> Callable[..., Any]:
     """A function as `LaneRouter.answers` takes it."""
     memory = Parameter("memory", Parameter.POSITIONAL_OR_KEYWORD, annotation=Memory)
-    part = "query" if route.method in {"GET", "DELETE"} else "body"
+    part = "body" if route.http.has_body else "query"
     types = {**route.path_types, **({} if route.model is None else {part: route.model})}
 
     def call(memory: Memory, **sent: Any) -> Any:

@@ -71,9 +71,6 @@ Name = Annotated[str, Field(min_length=1, max_length=1024, pattern=VISIBLE)]
 # Bodies have a size limit, so a text in one needs none of its own.
 Query = str
 Tags = Annotated[list[Name], Field(max_length=1_000)]
-Count = Annotated[int, Field(ge=1, le=1_000)]
-Share = Annotated[float, Field(ge=0, le=1)]
-Seconds = Annotated[float, Field(ge=0, le=3_600)]
 Filters = Annotated[
     dict[str, Any] | None,
     # Replaced in the complete document, which contains the filter language.
@@ -275,7 +272,5 @@ class ImportQuery(Parameters):
         str | None,
         Field(description="The importer's name; without it the format is detected."),
     ] = None
-    again: Annotated[
-        bool, Field(description=operation_of(Memory.import_).describe("again").meaning)
-    ] = False
+    again: Annotated[bool, Field(description=_AGAIN)] = False
     name: Annotated[str, Field(max_length=255, description="The name of the file.")] = ""
