@@ -64,7 +64,9 @@ def compare_frames(older: StatementReading, newer: StatementReading) -> Frame:
     # "The key of the garage" and "the key of the attic" are of one kind, which both begin with;
     # "class 8b" and "the lessons of 8b" are one thing.
     kind = older.subject & newer.subject
-    of_one_kind = max(len(older.subject), len(newer.subject)) <= _NAMED and older.head == newer.head
+    of_one_kind = (
+        max(len(older.subject), len(newer.subject)) <= _NAMED and older.head_noun == newer.head_noun
+    )
     if kind and of_one_kind and not _has_digit(tuple(kind)):
         older_only = frozenset(older_tokens) - frozenset(newer_tokens)
         newer_only = frozenset(newer_tokens) - frozenset(older_tokens)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Final
 
 from anaphora.language.analyser import QueryWord, analyse, query_words
@@ -72,55 +72,179 @@ def _compile_question_inside(code: str) -> re.Pattern[str]:
     return re.compile("|".join(openings) or "(?!)", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class StatementReading:
-    """What is read of one text, independently of any question.
+    """What is read of one text, independently of any question: each part when it is first needed.
 
-    `words` are its tokens without stop words, `told` those outside its questions. `personal`: it
-    speaks in the first person; `negated`: it holds a negation; `asks`: it is a question and little
-    else; `unknown`: it says that something is not known.
-
-    `tokens` are its first words in their order, `subject` those before the verb, where a common one
-    shows, `head` the noun among these that others tell apart ("key" of "key of the garage", and of
-    "garage key"). `changes`: it says that something
-    is new; `adds`: that it comes to what holds; `several`: what it tells of may have several values
-    at once, or happens again; `tentative`: it is only thought of. `news` are its told words without
-    those that say that it still holds, or of what several values can hold. `unchanged`: it says
-    that something is as before. `lasting` are its told words without words of change and of now.
-    `complains`: it tells what is wrong, and no value.
-    `size` are its characters without what ends it, `written` its words as they are written, folded.
+    `text` is as it is compared (`typed_text`); its `head` is read, the first 600 characters.
     """
 
-    words: frozenset[str]
-    told: frozenset[str]
-    personal: bool
-    negated: bool
-    asks: bool
-    unknown: bool
-    length: int
-    tokens: tuple[str, ...] = ()
-    subject: frozenset[str] = frozenset()
-    head: str = ""
-    changes: bool = False
-    adds: bool = False
-    several: bool = False
-    tentative: bool = False
-    news: frozenset[str] = frozenset()
-    unchanged: bool = False
-    size: int = 0
-    written: frozenset[str] = frozenset()
-    lasting: frozenset[str] = frozenset()
-    complains: bool = False
+    text: str
+
+    @cached_property
+    def head(self) -> str:
+        """The characters that are read."""
+        return self.text[:HEAD]
+
+    @cached_property
+    def _code(self) -> str:
+        return language_of(self.head)
+
+    @cached_property
+    def _lower_head(self) -> str:
+        return self.head.lower()
+
+    @cached_property
+    def _all_tokens(self) -> list[str]:
+        # In small letters: a capital within a word would part it.
+        return analyse(self._lower_head, keep_stop_words=False)
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """Its tokens without stop words."""
+        return frozenset(self._all_tokens)
+
+    @cached_property
+    def _told(self) -> tuple[frozenset[str], bool]:
+        """The words outside its questions, and whether hardly any are."""
+        asking = _find_questions(self._lower_head, self._code)
+        if not asking:
+            return self.words, False
+        statements = " ".join(
+            sentence for sentence in _split_sentences(self._lower_head) if sentence not in asking
+        )
+        telling = frozenset(analyse(statements, keep_stop_words=False))
+        return telling, len(statements) <= len(self.head) / 3
+
+    @property
+    def told(self) -> frozenset[str]:
+        """Its words outside its questions."""
+        return self._told[0]
+
+    @cached_property
+    def asks(self) -> bool:
+        """It is a question and little else."""
+        return self._told[1] or self._has_cue("asking")
+
+    @cached_property
+    def personal(self) -> bool:
+        """It speaks in the first person."""
+        return _compile_cue("personal", self._code).search(self.head) is not None
+
+    @cached_property
+    def negated(self) -> bool:
+        """It holds a negation."""
+        return self._has_cue("negation")
+
+    @cached_property
+    def unknown(self) -> bool:
+        """It says that something is not known."""
+        return self._has_cue("unknown")
+
+    @property
+    def length(self) -> int:
+        """The number of its words, repetitions among them."""
+        return len(self._all_tokens)
+
+    @cached_property
+    def tokens(self) -> tuple[str, ...]:
+        """Its first words in their order; what has digits and stands together is one, as "6:05"
+        with its parts."""
+        joined_parts: list[str] = []
+        for token in self._all_tokens[:_FRAME]:
+            digits = any(map(str.isdigit, token))
+            if digits and joined_parts and any(map(str.isdigit, joined_parts[-1])):
+                joined_parts[-1] = f"{joined_parts[-1]} {token}"
+            else:
+                joined_parts.append(token)
+        return tuple(joined_parts)
+
+    @cached_property
+    def segments(self) -> list[tuple[str, ...]]:
+        """Its tokens that stand together, between function words, verbs and marks."""
+        return _split_segments(self._lower_head, self._code)
+
+    @cached_property
+    def _before_verb(self) -> list[tuple[str, ...]]:
+        verb = _compile_cue("verb", self._code).search(self._lower_head, 1)
+        return _split_segments(self._lower_head[: verb.start()], self._code) if verb else []
+
+    @cached_property
+    def subject(self) -> frozenset[str]:
+        """The tokens before the verb, where a common one shows."""
+        return frozenset(token for segment in self._before_verb for token in segment)
+
+    @property
+    def head_noun(self) -> str:
+        """The noun of the subject that others tell apart: "key" of "key of the garage", and of
+        "garage key"."""
+        return self._before_verb[0][-1] if self._before_verb else ""
+
+    @cached_property
+    def changes(self) -> bool:
+        """It says that something is new."""
+        return self._has_cue("change")
+
+    @cached_property
+    def adds(self) -> bool:
+        """It says that it comes to what holds."""
+        return self._has_cue("added")
+
+    @cached_property
+    def several(self) -> bool:
+        """What it tells of may have several values at once, or happens again."""
+        return self._has_cue("several")
+
+    @cached_property
+    def tentative(self) -> bool:
+        """It is only thought of."""
+        return self._has_cue("tentative")
+
+    @cached_property
+    def news(self) -> frozenset[str]:
+        """Its told words without those that say that it still holds, or of what several values can
+        hold."""
+        return self.told - self._cue_tokens("now", "still", "unchanged", "several")
+
+    @cached_property
+    def unchanged(self) -> bool:
+        """It says that something is as before."""
+        return self._has_cue("unchanged")
+
+    @cached_property
+    def size(self) -> int:
+        """Its characters without what ends it."""
+        return len(self.text.rstrip(_LAST_MARKS))
+
+    @cached_property
+    def written(self) -> frozenset[str]:
+        """Its words as they are written, folded."""
+        return frozenset(word.casefold() for word in _WRITTEN.findall(self.head))
+
+    @cached_property
+    def lasting(self) -> frozenset[str]:
+        """Its told words without words of change and of now."""
+        return self.told - self._cue_tokens("now", "still", "unchanged", "change")
+
+    @cached_property
+    def complains(self) -> bool:
+        """It tells what is wrong, and no value."""
+        return self._has_cue("complaint")
+
+    def _has_cue(self, name: str) -> bool:
+        return _compile_cue(name, self._code).search(self._lower_head) is not None
+
+    def _cue_tokens(self, *names: str) -> frozenset[str]:
+        patterns = (_compile_cue(name, self._code) for name in names)
+        phrases = [
+            match.group() for pattern in patterns for match in pattern.finditer(self._lower_head)
+        ]
+        return frozenset(analyse(" ".join(phrases))) if phrases else frozenset()
 
 
 def words_of(text: str) -> frozenset[str]:
-    """The `words` of `read_statement`, which takes three times as long."""
-    return _words_of(text[:_LOOKED_AT])
-
-
-@lru_cache(maxsize=1024)
-def _words_of(text: str) -> frozenset[str]:
-    return frozenset(analyse(typed_text(text)[:HEAD].lower(), keep_stop_words=False))
+    """The `words` of `read_statement`."""
+    return read_statement(text).words
 
 
 def read_statement(text: str) -> StatementReading:
@@ -130,52 +254,7 @@ def read_statement(text: str) -> StatementReading:
 
 @lru_cache(maxsize=8192)
 def _read_statement(text: str) -> StatementReading:
-    text = typed_text(text)
-    head = text[:HEAD]
-    code, lower_head = language_of(head), head.lower()
-    # In small letters: a capital within a word would part it.
-    tokens = analyse(lower_head, keep_stop_words=False)
-    words = telling = frozenset(tokens)
-    asking = _find_questions(lower_head, code)
-    asks = False
-    if asking:
-        statements = " ".join(
-            sentence for sentence in _split_sentences(lower_head) if sentence not in asking
-        )
-        telling = frozenset(analyse(statements, keep_stop_words=False))
-        asks = len(statements) <= len(head) / 3
-    verb = _compile_cue("verb", code).search(lower_head, 1)
-    subject = _split_segments(lower_head[: verb.start()] if verb else "", code)
-    # What has digits and stands together is one, as "6:05" with its parts.
-    joined_parts: list[str] = []
-    for token in tokens[:_FRAME]:
-        digits = any(map(str.isdigit, token))
-        if digits and joined_parts and any(map(str.isdigit, joined_parts[-1])):
-            joined_parts[-1] = f"{joined_parts[-1]} {token}"
-        else:
-            joined_parts.append(token)
-    return StatementReading(
-        words,
-        telling,
-        _compile_cue("personal", code).search(head) is not None,
-        _compile_cue("negation", code).search(lower_head) is not None,
-        asks or _compile_cue("asking", code).search(lower_head) is not None,
-        _compile_cue("unknown", code).search(lower_head) is not None,
-        len(tokens),
-        tuple(joined_parts),
-        frozenset(token for segment in subject for token in segment),
-        subject[0][-1] if subject else "",
-        _compile_cue("change", code).search(lower_head) is not None,
-        _compile_cue("added", code).search(lower_head) is not None,
-        _compile_cue("several", code).search(lower_head) is not None,
-        _compile_cue("tentative", code).search(lower_head) is not None,
-        telling - _tokens_of_cues(lower_head, code, "now", "still", "unchanged", "several"),
-        _compile_cue("unchanged", code).search(lower_head) is not None,
-        len(text.rstrip(_LAST_MARKS)),
-        frozenset(word.casefold() for word in _WRITTEN.findall(head)),
-        telling - _tokens_of_cues(lower_head, code, "now", "still", "unchanged", "change"),
-        _compile_cue("complaint", code).search(lower_head) is not None,
-    )
+    return StatementReading(typed_text(text))
 
 
 def _split_sentences(text: str) -> list[str]:
@@ -203,15 +282,14 @@ def _find_questions(text: str, code: str) -> list[str]:
     return asking
 
 
-def cut_at_function_words(text: str) -> list[tuple[str, ...]]:
-    """The tokens of a text that stand together, between function words, verbs and marks."""
-    head = typed_text(text)[:HEAD]
-    return _split_segments(head.lower(), language_of(head))
-
-
 def _split_segments(text: str, code: str) -> list[tuple[str, ...]]:
-    parts = (tuple(analyse(part, keep_stop_words=False)) for part in _compile_cut(code).split(text))
+    parts = map(_tokenise, _compile_cut(code).split(text))
     return [part for part in parts if part]
+
+
+@lru_cache(maxsize=16_384)
+def _tokenise(part: str) -> tuple[str, ...]:
+    return tuple(analyse(part, keep_stop_words=False))
 
 
 @lru_cache(maxsize=64)
@@ -220,14 +298,8 @@ def _compile_cut(code: str) -> re.Pattern[str]:
     word_pattern = "|".join(sorted(map(re.escape, words), key=len, reverse=True))
     cues = "|".join(_compile_cue(name, code).pattern for name in ("verb", "change", "now", "still"))
     alone_pattern = rf"(?<![\w-])(?:{word_pattern}|{cues})(?![\w-])"
-    return re.compile(rf"{alone_pattern}|[^\w\s'’.,:/@-]|[.,:](?=\s|$)", re.IGNORECASE)
-
-
-def _tokens_of_cues(small: str, code: str, *names: str) -> frozenset[str]:
-    phrases = [
-        match.group() for name in names for match in _compile_cue(name, code).finditer(small)
-    ]
-    return frozenset(analyse(" ".join(phrases))) if phrases else frozenset()
+    # For small letters: IGNORECASE would try every word at every character.
+    return re.compile(rf"{alone_pattern}|[^\w\s'’.,:/@-]|[.,:](?=\s|$)")
 
 
 def tokens_of_time() -> frozenset[str]:

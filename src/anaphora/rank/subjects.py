@@ -21,7 +21,6 @@ from anaphora.language.folding import typed_text
 from anaphora.rank.statements import (
     HEAD,
     StatementReading,
-    cut_at_function_words,
     read_statement,
     tokens_of_time,
 )
@@ -67,7 +66,7 @@ class StatementKeys:
 def read_keys(text: str, speaker: str = "") -> StatementKeys:
     """The keys of a statement; `speaker` is the speaker's name ("": not known)."""
     reading = read_statement(text)
-    segments = cut_at_function_words(text)
+    segments = reading.segments
     paths = _PATH.findall(typed_text(text))
     # What stands before the verb; if no verb is known, all but the last words.
     words_before = reading.subject or chain(*(segments[:-1] or segments))
