@@ -39,7 +39,7 @@ from anaphora.recall.likelihood import Likelihood, without_tail
 from anaphora.recall.passages import FAR
 from anaphora.text.recalled import strip_recalled
 
-__all__ = ["RELATED", "Candidate", "order_hits"]
+__all__ = ["COMPARABLE", "GROUPS", "RELATED", "Candidate", "order_hits"]
 
 THRESHOLD: Final = 0.45
 """The probability from which on a statement stands before the one that it replaces."""
@@ -121,7 +121,7 @@ class Candidate:
     @property
     def compared_text(self) -> str:
         """Its own words, as they are compared: without what it quotes of a recall."""
-        return typed_text(strip_recalled(self.passage or self.text)[:FAR])
+        return _compared_text(self.passage or self.text)
 
     @property
     def wording(self) -> tuple[str, str, bool]:
@@ -130,6 +130,11 @@ class Candidate:
         if len(self.text) > FAR:
             return self.text, self.speaker, self.assistant
         return typed_text(self.text).strip(" .!?\n").casefold(), self.speaker, self.assistant
+
+
+@lru_cache(maxsize=2048)
+def _compared_text(text: str) -> str:
+    return typed_text(strip_recalled(text)[:FAR])
 
 
 Lookup: TypeAlias = Callable[[Candidate], Iterable[Candidate]]

@@ -11,7 +11,6 @@ import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta
-from functools import lru_cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -19,7 +18,6 @@ import numpy as np
 
 from anaphora.calls.moments import checked_moment
 from anaphora.errors import EmbeddingError, StoreError, TimedOut
-from anaphora.language.analyser import QueryWord, query_words
 from anaphora.rank.currency import LEAST_SHARE
 from anaphora.rank.embedders import traits_of
 from anaphora.rank.memories import UNREAD, MemoryScores, rank_memories
@@ -27,7 +25,7 @@ from anaphora.rank.replacement import PairJudge, judge_pairs
 from anaphora.rank.silence import CALIBRATED_FOR, FACT_FLOOR
 from anaphora.rank.statements import words_of
 from anaphora.reading.inputs import statement_text
-from anaphora.recall.currency import COMPARABLE, RELATED, Candidate, order_hits
+from anaphora.recall.currency import COMPARABLE, GROUPS, RELATED, Candidate, order_hits
 from anaphora.recall.former import REASON, PastAsked, read_chains, with_chain
 from anaphora.recall.likelihood import with_floor
 from anaphora.recall.narrowing import days_of, tell_coming
@@ -293,19 +291,23 @@ class MemoryRecall:
             else _join(candidates, self.notes.index.excluded(lookup))
         )
 
-    def related(self, lookup: MemoryQuery, text: str, to: str) -> Related:
-        """What the indexes hold in the words of `text`, which is of the memory `to`."""
+    def related(self, lookup: MemoryQuery, texts: Mapping[str, str]) -> Related:
+        """For each id of `texts`, what the indexes hold in the words of its text."""
         from anaphora.index.memories.state import Related
 
-        lookup, words = replace(lookup, limit=RELATED), _split_words(text)
-        related_rows = self.index.related(lookup, words, to)
+        lookup = replace(lookup, limit=RELATED)
+        related = self.index.related(lookup, texts)
         if self.notes is None or not len(self.notes.index):
-            return related_rows
-        notes = self.notes.index.related(lookup, words, to)
-        return Related(
-            _join(related_rows.candidates, notes.candidates),
-            np.concatenate((related_rows.closeness, notes.closeness)),
-        )
+            return related
+        notes, count = self.notes.index.related(lookup, texts), len(related.candidates.columns.ids)
+        of = {
+            record_id: (
+                np.concatenate((places, notes.of[record_id][0] + count)),
+                np.concatenate((closeness, notes.of[record_id][1])),
+            )
+            for record_id, (places, closeness) in related.of.items()
+        }
+        return Related(_join(related.candidates, notes.candidates), of)
 
     def _find_candidates(self, lookup: MemoryQuery) -> tuple[Candidates, ...]:
         """Those of each index: the very same ones while nothing changed and nothing expired."""
@@ -344,12 +346,6 @@ def _add_coming(question: Question, recall: Recall[MemoryHit], now: datetime) ->
     dated_texts = ((hit.text, hit.created_at) for hit in (*recall.hits, *recall.nearest))
     coming = tell_coming(dated_texts, question.times, now)
     return replace(recall, notices=(*recall.notices, *coming)) if coming else recall
-
-
-@lru_cache(maxsize=1024)
-def _split_words(text: str) -> tuple[QueryWord, ...]:
-    """What a memory is looked up by: for a question asked again, the same ones."""
-    return query_words(text)
 
 
 def _count_pending(parts: Sequence[Candidates]) -> int:
@@ -408,6 +404,10 @@ class _AnswerBuilder:
     _scores: MemoryScores = field(init=False)
     _indexes: dict[str, int] = field(init=False)
     _read: dict[str, MemoryRecord] = field(default_factory=dict)
+    _related: dict[str, list[tuple[str, float]]] = field(default_factory=dict)
+    _titles: dict[str, str] = field(default_factory=dict)
+    # How many are looked up at once, since a group of each is likely to be made.
+    _ahead: int = GROUPS
 
     def __post_init__(self) -> None:
         self._scores = self._rank(self._found)
@@ -421,6 +421,7 @@ class _AnswerBuilder:
         Where anything answers as probably as `floor`, without those that hardly do (0: with them).
         """
         picks: list[Candidate] = []
+        self._ahead = min(GROUPS, top_k)
         found_ids = self._found.columns.ids
         best_first = [found_ids[p] for p in self._scores.order.tolist()]
         version = self._found.version
@@ -558,7 +559,7 @@ class _AnswerBuilder:
         self, index: int, record: MemoryRecord | None = None, closeness: float = math.nan
     ) -> Candidate:
         columns, scores = self._found.columns, self._scores
-        meaning = scores.factors.get("meaning")
+        meaning, titles = scores.factors.get("meaning"), scores.factors.get("title")
         now, noted_at = to_micros(self._lookup.moment), int(columns.reinforced_at[index])
         if noted_at > now:
             # Said again at a time to come: what was noted first is sure.
@@ -572,35 +573,58 @@ class _AnswerBuilder:
             noted_at / 1e6 if self._lane.by_currency else 0.0,
             restated=int(columns.count[index]),
             closeness=closeness,
-            title="" if record is None else self._lane.title_of(record),
-            titled=scores.explain(index).get("title", 0.0),
+            title="" if record is None else self._title(record),
+            titled=0.0 if titles is None else float(titles[index]),
             coming=noted_at > now,
             timely=columns.timely is not None and bool(columns.timely[index]),
         )
 
+    def _title(self, record: MemoryRecord) -> str:
+        if record.id not in self._titles:
+            self._titles[record.id] = self._lane.title_of(record)
+        return self._titles[record.id]
+
     def _find_related(self, candidate: Candidate) -> Iterator[Candidate]:
-        """The memories in the words of a candidate; those that were no candidates become ones."""
+        """The memories in the words of a candidate."""
         of = self._get_id(candidate.index)
-        related_rows = self._lane.related(self._lookup, candidate.text[:FAR], of)
-        candidates, ids = related_rows.candidates, related_rows.candidates.columns.ids
-        new_indexes = [at for at, record_id in enumerate(ids) if record_id not in self._indexes]
-        if new_indexes:
-            columns = candidates.columns
-            arrays = {name: getattr(columns, name)[new_indexes] for name in _ARRAYS}
-            cosine = None if columns.cosine is None else columns.cosine[new_indexes]
-            new_ids = tuple(ids[at] for at in new_indexes)
-            columns = replace(columns, ids=new_ids, cosine=cosine, **arrays)
-            self._found = _join(self._found, replace(candidates, columns=columns))
-            self._scores = self._rank(self._found)
-            for at in new_indexes:
-                self._indexes[ids[at]] = len(self._indexes)
-        records = self._records(ids)
+        if of not in self._related:
+            self._look_up_related(of, candidate)
         alike = self._lane.embedder.calibration.alike
         least_score, scores = LEAST_SHARE * candidate.score, self._scores.score
-        for record_id, closeness in zip(ids, related_rows.closeness.tolist(), strict=True):
-            index, record = self._indexes[record_id], records.get(record_id)
+        for record_id, closeness in self._related[of]:
+            index, record = self._indexes[record_id], self._read.get(record_id)
             if record is not None and scores[index] >= least_score:
                 yield self._make_candidate(index, record, alike.apply_to(closeness))
+
+    def _look_up_related(self, of: str, candidate: Candidate) -> None:
+        """Look up what is related to a candidate, and to those that may open the next groups.
+
+        Those that were no candidates become ones.
+        """
+        texts = {of: candidate.text[:FAR]}
+        least_score, ids = COMPARABLE * candidate.score, self._found.columns.ids
+        for index in self._scores.order.tolist():
+            record = self._read.get(ids[index])
+            if len(texts) == self._ahead or self._scores.score[index] < least_score:
+                break
+            if record is not None and record.id not in self._related:
+                texts.setdefault(record.id, record.text[:FAR])
+        related = self._lane.related(self._lookup, texts)
+        columns, ids = related.candidates.columns, related.candidates.columns.ids
+        new_places = [at for at, record_id in enumerate(ids) if record_id not in self._indexes]
+        if new_places:
+            arrays = {name: getattr(columns, name)[new_places] for name in _ARRAYS}
+            cosine = None if columns.cosine is None else columns.cosine[new_places]
+            new_ids = tuple(ids[at] for at in new_places)
+            columns = replace(columns, ids=new_ids, cosine=cosine, **arrays)
+            self._found = _join(self._found, replace(related.candidates, columns=columns))
+            self._scores = self._rank(self._found)
+            for record_id in new_ids:
+                self._indexes[record_id] = len(self._indexes)
+        self._records(ids)
+        for record_id, (places, closeness) in related.of.items():
+            related_ids = (ids[place] for place in places.tolist())
+            self._related[record_id] = [*zip(related_ids, closeness.tolist(), strict=True)]
 
     def _records(self, ids: Iterable[str]) -> Mapping[str, MemoryRecord]:
         """What is known of these ids, and of others: each is read once, after the search."""

@@ -7,7 +7,7 @@ torn at any time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -231,12 +231,12 @@ class MemoryIndex:
         """Up to `limit` memories by meaning and as many by words, of those that may be shown."""
         return self._answer(lambda: self._state.candidates(query, self._life.seq))
 
-    def related(self, query: MemoryQuery, words: Sequence[Word], to: str) -> Related:
-        """The `limit` memories that share most of `words`, scored for `query`.
+    def related(self, query: MemoryQuery, texts: Mapping[str, str]) -> Related:
+        """For each id of `texts`, the `limit` memories that share most of its text's words.
 
-        Each has its closeness to the memory `to`.
+        They are scored for `query`; each has its closeness to the memory of that id.
         """
-        return self._answer(lambda: self._state.related(query, words, to, self._life.seq))
+        return self._answer(lambda: self._state.related(query, texts, self._life.seq))
 
     def matching(self, terms: Sequence[Word], limit: int) -> tuple[str, ...]:
         """The ids of the best memories with any of the terms, including past ones."""

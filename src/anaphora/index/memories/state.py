@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Final, Generic, TypeVar
 
 import numpy as np
@@ -19,6 +19,7 @@ from anaphora.index.memories.words import EXACT_WORTH, MemoryWords
 from anaphora.index.rows import GONE
 from anaphora.index.vectors.matrix import Nearest
 from anaphora.index.words.lookup import Lookup, Word
+from anaphora.language.analyser import query_words
 from anaphora.rank.memories import MemoryCandidates
 from anaphora.store.filters import Filter
 from anaphora.store.records.store import Records
@@ -34,7 +35,7 @@ _HALF_A_YEAR: Final = 183 * 86_400_000_000
 """A day without a year is the one nearest to the time of the memory, in microseconds."""
 
 _MOST_MATCHES: Final = 4_096
-_CACHED_ANSWERS: Final = 512
+_CACHED: Final = 512
 
 ValueT = TypeVar("ValueT")
 
@@ -92,11 +93,14 @@ class Candidates:
 
 @dataclass(frozen=True, slots=True)
 class Related:
-    """Memories that share words with another one; `closeness` (M,) are their cosines to it (NaN:
-    unknown)."""
+    """M memories that share words with others, each once.
+
+    `of` has, by the id of each of those others, the places of its own among them, and their cosines
+    to it (NaN: unknown).
+    """
 
     candidates: Candidates
-    closeness: NDArray[np.float64]
+    of: Mapping[str, tuple[NDArray[np.int64], NDArray[np.float64]]]
 
 
 @lru_cache(maxsize=16)
@@ -147,7 +151,9 @@ class MemoryState:
     words: MemoryWords
     vectors: MemoryVectors
     _answers: OrderedDict[Hashable, _Cached[Candidates]] = field(default_factory=OrderedDict)
-    _relatives: OrderedDict[Hashable, _Cached[Related]] = field(default_factory=OrderedDict)
+    _sharing: OrderedDict[Hashable, _Cached[tuple[Rows, Shares]]] = field(
+        default_factory=OrderedDict
+    )
     _visible_rows: _Cached[NDArray[np.bool_]] | None = None
 
     def candidates(self, query: MemoryQuery, seq: int) -> Candidates:
@@ -165,20 +171,54 @@ class MemoryState:
 
         return self._cached(self._answers, _answer_key(query), query, seq, find)
 
-    def related(self, query: MemoryQuery, words: Sequence[Word], to: str, seq: int) -> Related:
-        """The `limit` memories that share most of `words`, scored for `query`.
+    def related(self, query: MemoryQuery, texts: Mapping[str, str], seq: int) -> Related:
+        """For each id of `texts`, the `limit` memories that share most of its text's words.
 
-        For memories about the same subject as the memory `to`, however far from the query.
+        They are about the same subject as that memory, however far from the query, for which they
+        are scored.
         """
+        with_cosines = query.vector is not None
         if not len(self.rows):
-            return Related(_nothing(seq, cosines=query.vector is not None), np.empty(0))
-        key = (_answer_key(query), tuple(words), to)
+            none = (np.empty(0, np.int64), np.empty(0))
+            return Related(_nothing(seq, cosines=with_cosines), dict.fromkeys(texts, none))
+        # Which they are does not depend on the question.
+        scope = replace(query, vector=None, terms=())
+        key = (_answer_key(scope), with_cosines)
+        rows_of = {
+            record_id: self._cached(
+                self._sharing,
+                (record_id, key),
+                query,
+                seq,
+                partial(self._find_sharing, query, record_id, text),
+            )
+            for record_id, text in texts.items()
+        }
+        rows = np.array(
+            list(dict.fromkeys(row for rows, _ in rows_of.values() for row in rows.tolist())),
+            np.int64,
+        )
+        near = Nearest(np.empty(0, np.int64), np.empty(0)) if with_cosines else None
+        looked_up = self.words.look_up(query.terms)
+        columns = self._columns(rows, query, near, self._shares(looked_up, rows, {}), looked_up)
+        place_of = {row: place for place, row in enumerate(rows.tolist())}
+        of = {
+            record_id: (np.array([place_of[row] for row in rows.tolist()], np.int64), closeness)
+            for record_id, (rows, closeness) in rows_of.items()
+        }
+        return Related(Candidates(columns, ("",) * len(rows), version=seq), of)
 
-        def find(keep: NDArray[np.bool_]) -> Related:
-            related_rows = self._related(query, words, to, keep)
-            return replace(related_rows, candidates=replace(related_rows.candidates, version=seq))
-
-        return self._cached(self._relatives, key, query, seq, find)
+    def _find_sharing(
+        self, query: MemoryQuery, record_id: str, text: str, keep: NDArray[np.bool_]
+    ) -> tuple[Rows, Shares]:
+        """The rows that share most words of a memory's text, and their cosines to it."""
+        looked_up = self.words.look_up(query_words(text))
+        rows, shares = self._matching(looked_up, keep, replace(query, all_words=False))
+        rows = rows[np.lexsort((-rows, -shares))][: query.limit]
+        closeness = np.full(len(rows), np.nan)
+        if query.vector is not None and (row := self.rows.row(record_id)) >= 0:
+            closeness = self.vectors.closeness(row, rows)
+        return rows, closeness
 
     def _cached(
         self,
@@ -205,26 +245,9 @@ class MemoryState:
             return answer
         cache[key] = _Cached(seq, visible.since, visible.until, answer)
         cache.move_to_end(key)
-        if len(cache) > _CACHED_ANSWERS:
+        if len(cache) > _CACHED:
             cache.popitem(last=False)
         return answer
-
-    def _related(
-        self, query: MemoryQuery, words: Sequence[Word], to: str, keep: NDArray[np.bool_]
-    ) -> Related:
-        word_lookup = self.words.look_up(words)
-        rows, shares = self._matching(word_lookup, keep, replace(query, all_words=False))
-        rows = rows[np.lexsort((-rows, -shares))][: query.limit]
-        near_rows = None
-        if query.vector is not None:
-            near_rows = Nearest(np.empty(0, np.int64), np.empty(0))
-        looked_up = self.words.look_up(query.terms)
-        scores = self._shares(looked_up, rows, {})
-        columns = self._columns(rows, query, near_rows, scores, looked_up)
-        closeness = np.full(len(rows), np.nan)
-        if query.vector is not None and (row := self.rows.row(to)) >= 0:
-            closeness = self.vectors.closeness(row, rows)
-        return Related(Candidates(columns, ("",) * len(rows)), closeness)
 
     def _find_timely(self, query: MemoryQuery) -> NDArray[np.bool_]:
         """The rows that were noted in the times of a query, or mention them."""
