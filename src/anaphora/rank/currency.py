@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Final
 
 import numpy as np
@@ -47,7 +47,7 @@ from anaphora.rank.statements import (
     read_cues,
     read_statement,
 )
-from anaphora.rank.subjects import StatementKeys, share_a_subject
+from anaphora.rank.subjects import share_a_subject
 
 Floats = NDArray[np.float32]
 
@@ -86,7 +86,7 @@ _WHOLE: Final = 3
 """Words of a statement at least that must be repeated nearly all to be repeated."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Statements:
     """S candidates of one question, best first.
 
@@ -114,24 +114,19 @@ class Statements:
     def __len__(self) -> int:
         return len(self.texts)
 
-    @property
+    @cached_property
     def readings(self) -> list[StatementReading]:
         """What is read of each text."""
         return [read_statement(text) for text in self.texts]
 
-    @property
+    @cached_property
     def as_list(self) -> list[Statement]:
         """The statements one by one."""
         at, assistant = self.at.tolist(), self.assistant.tolist()
         return [
-            Statement(text, at[index], self.speakers[index], assistant[index], read_statement(text))
-            for index, text in enumerate(self.texts)
+            Statement(*columns)
+            for columns in zip(self.texts, at, self.speakers, assistant, self.readings, strict=True)
         ]
-
-    @property
-    def keys(self) -> list[StatementKeys]:
-        """What each is about, and what it says of that."""
-        return [statement.keys for statement in self.as_list]
 
     def select(self, indexes: Sequence[int]) -> Statements:
         """Those at some places, in this order."""
@@ -330,7 +325,9 @@ def compare_statements(
     `judge` gives the probabilities of replacement.
     """
     echoes = find_echoes(statements)
-    dated_statements = replace(statements, at=_date_statements(statements, echoes))
+    dated_statements = (
+        replace(statements, at=_date_statements(statements, echoes)) if echoes else statements
+    )
     able = comparable_pairs(dated_statements, cues)
     with np.errstate(invalid="ignore"):
         later = dated_statements.at > dated_statements.at[0]
@@ -398,36 +395,47 @@ def comparable_pairs(statements: Statements, cues: QuestionCues) -> NDArray[np.b
     the question names; nor where the question says the older one word for word.
     """
     able = np.zeros(len(statements), np.bool_)
-    readings, scores, at = statements.readings, statements.scores.tolist(), statements.at.tolist()
-    evident = [
-        meaning >= EVIDENT or bool((newer_reading.words & cues.terms) - cues.temporal)
-        for meaning, newer_reading in zip(statements.meaning.tolist(), readings, strict=True)
-    ]
-    exact, asked_for = _keep_digits(cues.terms), statements.asked_for.tolist()
-    keys, names = statements.keys, [_first_name(name) for name in statements.speakers]
-    for index in range(1, len(statements)):
-        comparable_scores = min(scores[0], scores[index]) >= LEAST_SHARE * max(
-            scores[0], scores[index]
+    scores, at, meaning = (
+        column.tolist() for column in (statements.scores, statements.at, statements.meaning)
+    )
+    readings, asked_for = statements.readings, statements.asked_for.tolist()
+
+    def is_evident(index: int) -> bool:
+        return meaning[index] >= EVIDENT or bool(
+            (readings[index].words & cues.terms) - cues.temporal
         )
-        has_order = at[0] < at[index] or at[index] < at[0]
-        if not (comparable_scores and has_order and evident[0] and evident[index]):
-            continue
+
+    if len(scores) < 2 or not is_evident(0):
+        return able
+    exact, names = _keep_digits(cues.terms), [_first_name(name) for name in statements.speakers]
+    for index in range(1, len(scores)):
+        lowest, highest = sorted((scores[0], scores[index]))
         older, newer = (0, index) if at[0] < at[index] else (index, 0)
-        newer_reading, older_reading = readings[newer], readings[older]
-        repeats = says_nothing_new(older_reading, newer_reading)
-        other_speaker = not asked_for[newer] and names[older] not in newer_reading.written
-        wrong_speaker = other_speaker and asked_for[older]
-        missing_exact = exact & older_reading.words - newer_reading.words
-        is_related = share_a_word(older_reading, newer_reading, cues.temporal)
-        is_related = is_related and share_a_subject(
-            older_reading, keys[older], newer_reading, keys[newer]
-        )
-        is_question = (
-            older_reading.words <= cues.terms
-            and compare_frames(older_reading, newer_reading) is not Frame.NEGATION
-        )
-        able[index] = is_related and not (repeats or wrong_speaker or missing_exact or is_question)
+        # What takes least to tell comes first: most pairs need no more.
+        if (
+            lowest < LEAST_SHARE * highest
+            or not at[older] < at[newer]
+            or not share_a_word(readings[older], readings[newer], cues.temporal)
+            or not is_evident(index)
+            or exact & readings[older].words - readings[newer].words
+        ):
+            continue
+        other_speaker = not asked_for[newer] and names[older] not in readings[newer].written
+        able[index] = not (
+            (other_speaker and asked_for[older])
+            or says_nothing_new(readings[older], readings[newer])
+            or _is_in_question(readings[older], readings[newer], cues)
+        ) and _share_a_subject(statements.as_list[older], statements.as_list[newer])
     return able
+
+
+def _is_in_question(older: StatementReading, newer: StatementReading, cues: QuestionCues) -> bool:
+    """Whether the question says the older one word for word, and the newer one does not negate."""
+    return older.words <= cues.terms and compare_frames(older, newer) is not Frame.NEGATION
+
+
+def _share_a_subject(older: Statement, newer: Statement) -> bool:
+    return share_a_subject(older.reading, older.keys, newer.reading, newer.keys)
 
 
 def _judge_order(
