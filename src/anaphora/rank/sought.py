@@ -6,7 +6,6 @@ for: words, names of people, identifiers ("ERR-4021"). The framing words say not
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import takewhile
@@ -104,22 +103,27 @@ def bearing_parts(question: str, text: str) -> str:
     return "\n".join(parts)
 
 
+@lru_cache(maxsize=512)
+def _read_tokens(question: str, code: str) -> tuple[tuple[QueryWord, frozenset[str]], ...]:
+    """The words that `question` asks for, each with its tokens in texts of a language."""
+    codes = (code,) if code in languages() else ()
+    return tuple(
+        (word, frozenset(word.tokens_in(codes))) for word in read_question_terms(question).words
+    )
+
+
 @lru_cache(maxsize=4096)
 def find_held_terms(question: str, text: str) -> frozenset[str]:
     """The terms of `read_question_terms(question)` that `text` holds, wherever they stand in it."""
-    terms = set()
-    tokens = words_of(text)
-    code = language_of(text[:HEAD])
-    codes = (code,) if code in languages() else ()
-    text_beyond = text[HEAD:]
-    for word in read_question_terms(question).words:
-        if not tokens.isdisjoint(word.tokens_in(codes)) or (
-            not _find_named(text).isdisjoint(word.tokens)
-            if word.exact
-            else _is_written(word, _fold(text), beyond=bool(text_beyond))
-        ):
-            terms.add(word.tokens[0])
-    return frozenset(terms)
+    text_tokens = words_of(text)
+    return frozenset(
+        word.tokens[0]
+        for word, tokens in _read_tokens(question, language_of(text[:HEAD]))
+        if not text_tokens.isdisjoint(tokens)
+        or (
+            not _find_named(text).isdisjoint(word.tokens) if word.exact else _is_written(word, text)
+        )
+    )
 
 
 @lru_cache(maxsize=256)
@@ -145,17 +149,23 @@ def find_terms_in_title(title: str, terms: frozenset[str]) -> frozenset[str]:
     )
 
 
-def _is_written(word: QueryWord, small: str, *, beyond: bool) -> bool:
-    """Whether a word stands in a folded text: within a longer one where words are joined."""
+def _is_written(word: QueryWord, text: str) -> bool:
+    """Whether a word stands in a text: within a longer one where words are joined."""
     form = word.form or word.tokens[0]
     if len(form) < _SHORTEST:
         return False
     if word.compounds:
-        return form in small
-    if not beyond:
+        return form in _fold(text)
+    if len(text) <= HEAD:
         return False
-    stem = form if not word.form else _common_prefix(form, token_of(form, ""))
-    return re.search(rf"(?<!\w){re.escape(stem)}", small) is not None
+    stem, folded_text = (
+        form if not word.form else _common_prefix(form, token_of(form, "")),
+        _fold(text),
+    )
+    at = folded_text.find(stem)
+    while at > 0 and (folded_text[at - 1].isalnum() or folded_text[at - 1] == "_"):
+        at = folded_text.find(stem, at + 1)
+    return at >= 0
 
 
 def _common_prefix(form: str, token: str) -> str:
