@@ -16,8 +16,6 @@ import numpy as np
 from anaphora import Embedder, MemoryRecord
 from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.index.memories.index import MemoryIndex
-from anaphora.index.memories.words import PART_SIZES
-from anaphora.index.words.parts import PartSizes
 from anaphora.recall.memories import MemoryRecall
 from anaphora.settings import EXACT_CAP
 from anaphora.store.db.engine import open_database
@@ -53,7 +51,7 @@ class MemoryHome:
         self._ids = RecordIds(lambda: self.now, chance.getrandbits)
         self.index = self.open_index()
 
-    def open_index(self, name: str = "index", sizes: PartSizes = PART_SIZES) -> MemoryIndex:
+    def open_index(self, name: str = "index") -> MemoryIndex:
         index = MemoryIndex(
             self.root / name,
             self.records,
@@ -61,7 +59,6 @@ class MemoryHome:
             (self.service.name, self.service.dimensions),
             cap=self.cap,
             background=False,
-            part_sizes=sizes,
         )
         self._indexes.append(index)
         return index

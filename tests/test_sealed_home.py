@@ -164,7 +164,7 @@ def test_no_word_is_in_the_files_of_a_sealed_home(tmp_path: Path) -> None:
         assert words_in(home) == set()
         answers(memory)
         assert words_in(home) == set()
-    assert any((home / "index").rglob("memories.json"))
+    assert any((home / "index").rglob("memories.words"))
     assert words_in(home) == set()
     assert not list(home.rglob("ann"))
     with opened(home) as memory:

@@ -113,14 +113,6 @@ def test_what_was_stopped_begins_nothing() -> None:
     assert done == ["ended", "again"]
 
 
-def test_a_pause_ends_when_the_work_is_waited_for() -> None:
-    """Work that takes its time does not keep waiting whoever waits for it."""
-    behind = Background("test")
-    behind.begin(lambda: behind.pause(300))
-    assert behind.running
-    assert behind.wait(30)
-
-
 def test_a_damaged_index_is_mended_and_asked_again(tmp_path: Path) -> None:
     """What is lost is mended a few times; then the index does without its files, or says so."""
     mended: list[Exception] = []

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
-import os
 import random
 import shutil
 import threading
@@ -22,10 +20,10 @@ from anaphora.index import maintenance
 from anaphora.index.memories import index as memories
 from anaphora.index.memories.index import MemoryIndex
 from anaphora.index.memories.state import MemoryQuery
-from anaphora.index.memories.words import memory_segments
-from anaphora.index.words.manifest import SegmentFolder
-from anaphora.index.words.parts import PartSizes
-from anaphora.index.words.segment import SegmentPart
+from anaphora.index.memories.words import FIELDS
+from anaphora.index.words import file
+from anaphora.index.words import segment as segments
+from anaphora.index.words.file import WordFile
 
 pytestmark = pytest.mark.internal
 
@@ -36,8 +34,8 @@ def _texts(count: int, first: int = 0) -> list[NewMemory]:
     return [NewMemory(f"number {n} about {WORDS[n % 8]}") for n in range(first, first + count)]
 
 
-def _manifest(home: Path) -> Path:
-    return home / "index" / "default" / "memories" / "words" / "memories.json"
+def _stored(home: Path) -> Path:
+    return home / "index" / "default" / "memories" / "words" / "memories.words"
 
 
 def test_ever_more_comes_between_two_writes(
@@ -53,8 +51,8 @@ def test_ever_more_comes_between_two_writes(
             # The question starts the writing of what is due, and this waits for it.
             assert memory.recall(f"number {start + 2}", mode="words").hits
             assert memory.ready(60)
-            if _manifest(tmp_path).is_file():
-                at = _manifest(tmp_path).read_bytes()
+            if _stored(tmp_path).is_file():
+                at = _stored(tmp_path).read_bytes()
                 seen += [at] if not seen or seen[-1] != at else []
         # Each write is a quarter of what is there: 4, 5, 7 … 300; every five would be 60 of them.
         assert 5 <= len(seen) <= 24
@@ -72,63 +70,64 @@ def test_a_lost_index_of_many_is_written_before_the_first_answer(
     with Memory.open(tmp_path, embedder="hashing") as memory:
         found = memory.recall("number 77", mode="words", top_k=1)
         assert found[0].text == "number 77 about vienna"
-        written = _manifest(tmp_path).read_bytes()
+        written = _stored(tmp_path).read_bytes()
         assert all(one.id.encode() in written for one in memory.list(limit=130))
     with Memory.open(tmp_path, embedder="hashing") as memory:
         assert memory.recall("violin", mode="words", top_k=20)
-        assert _manifest(tmp_path).read_bytes() == written
+        assert _stored(tmp_path).read_bytes() == written
 
 
-def test_what_is_forgotten_leaves_the_disk_before_the_index_is_made_again(tmp_path: Path) -> None:
-    """A forgotten word is in no file when the call returns; the rest is written behind it."""
+def test_what_is_forgotten_leaves_the_disk_and_nothing_is_written_again(tmp_path: Path) -> None:
+    """A forgotten word is in no file when the call returns; the rest of the file stays."""
     with Memory.open(tmp_path, embedder="hashing") as memory:
         gone = memory.remember("the password of the safe is xylograph").id
         memory.remember_many(_texts(120))
-    assert gone.encode() in _manifest(tmp_path).read_bytes()
+    assert gone.encode() in _stored(tmp_path).read_bytes()
     with Memory.open(tmp_path, embedder="hashing") as memory:
         assert memory.recall("xylograph", mode="words").hits
+        at = _stored(tmp_path).stat().st_ino
         assert memory.forget(gone).count == 1
         for one in (tmp_path / "index").rglob("*"):
-            # What is written behind the call may be renamed meanwhile.
-            with suppress(FileNotFoundError, IsADirectoryError):
+            with suppress(IsADirectoryError):
                 assert b"xylograph" not in one.read_bytes()
         assert not memory.recall("xylograph", mode="words").hits
         assert memory.recall("number 99", mode="words", top_k=1)[0].text.startswith("number 99")
-    written = _manifest(tmp_path).read_bytes()
-    assert gone.encode() not in written
-    assert written.count(b'", "') >= 100
+    assert _stored(tmp_path).stat().st_ino == at
+    assert gone.encode() not in _stored(tmp_path).read_bytes()
+    assert b"violin" in _stored(tmp_path).read_bytes()
 
 
 def test_a_rewrite_that_began_before_brings_no_forgotten_word_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Words that are being written behind one forgetting are not on the disk after another one,
-    which took some of them, has returned."""
+    """Words that are being written behind a call are not on the disk after another call, which
+    forgot some of them, has returned."""
+    monkeypatch.setattr(memories, "TAIL_LIMIT", 1)
     begun, go, returned = threading.Event(), threading.Event(), threading.Event()
     written_after: list[bytes] = []
-    whole = SegmentFolder.write
+    whole = WordFile.write
 
     def held(*given: Any) -> Any:
         begun.set()
         go.wait(30)
         done = whole(*given)
         if returned.is_set():
-            written_after.append(_manifest(tmp_path).read_bytes())
+            written_after.append(_stored(tmp_path).read_bytes())
         return done
 
     with Memory.open(tmp_path, embedder="hashing") as memory:
         memory.remember_many(_texts(200))
-        first = memory.remember("the safe opens with xylograph").id
         second = memory.remember("the vault opens with quincunx").id
     with Memory.open(tmp_path, embedder="hashing") as memory:
         assert memory.recall("quincunx", mode="words").hits
-        monkeypatch.setattr(SegmentFolder, "write", held)
+        monkeypatch.setattr(WordFile, "write", held)
 
         def forget_second() -> None:
             memory.forget(second)
             returned.set()
 
-        memory.forget(first)
+        memory.remember_many(_texts(5, 200))
+        memory.recall("number 201")
         assert begun.wait(30)
         other = threading.Thread(target=forget_second)
         other.start()
@@ -138,7 +137,7 @@ def test_a_rewrite_that_began_before_brings_no_forgotten_word_back(
         other.join(30)
         assert memory.ready(30)
     assert not [one for one in written_after if second.encode() in one]
-    assert second.encode() not in _manifest(tmp_path).read_bytes()
+    assert second.encode() not in _stored(tmp_path).read_bytes()
 
 
 def test_forgetting_beside_a_rewrite_that_is_just_beginning(
@@ -182,7 +181,6 @@ def test_forgetting_beside_a_rewrite_that_is_just_beginning(
         assert not memory.recall("xylograph", mode="words").hits
 
 
-SMALL = PartSizes(least=8, share=100, most=5)
 LIMITS = itertools.count(1)
 QUESTIONS = ("tea", "cat lock", "number vienna budget", "train 3 7 12", "violin invoice tea cat")
 
@@ -225,36 +223,28 @@ def _assert_as_fresh(index: MemoryIndex, home: MemoryHome) -> None:
     fresh.close()
 
 
-def _files(home: MemoryHome) -> dict[str, Path]:
-    words = home.root / "index" / "words"
-    return {one.name: one for one in words.rglob("*") if one.is_file()}
-
-
-def _stored(home: MemoryHome) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(_files(home)["memories.json"].read_text("utf-8"))
-    return found
+def _file(home: MemoryHome) -> WordFile:
+    return WordFile(home.root / "index" / "words", "memories.words", FIELDS)
 
 
 def _assert_forgotten(home: MemoryHome, numbers: list[int], ids: list[str]) -> None:
-    """No file has the words or ids of what was forgotten; none lies there that nobody lists."""
-    folder = memory_segments(home.root / "index" / "words")
-    segment = folder.open(folder.read())
+    """No file has the words or ids of what was forgotten, and there is no other file."""
+    segment = _file(home).open()
+    assert segment is not None
     assert not [number for number in numbers if segment.holding(f"marked{number}x")]
-    files = _files(home)
-    data = b"".join(one.read_bytes() for one in files.values())
+    files = sorted((home.root / "index" / "words").iterdir())
+    data = b"".join(one.read_bytes() for one in files)
     assert not [number for number in numbers if f"marked{number}x".encode() in data]
     assert not [one for one in ids if one.encode() in data]
-    listed = {name for part in _stored(home)["parts"] for name in part[4]}
-    others = ("json", "lock")
-    assert {name for name in files if not name.endswith(others)} == listed
+    assert [one.name for one in files] == ["erase.lock", "memories.words"]
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_words_in_parts_answer_as_those_in_one(home: MemoryHome, seed: int) -> None:
-    """Whatever came, was changed, forgotten and written, in whatever order: small parts answer as
-    an index that was made at once, and what was forgotten is in no file after closing."""
+def test_words_that_came_by_and_by_answer_as_those_at_once(home: MemoryHome, seed: int) -> None:
+    """Whatever came, was changed, forgotten and written, in whatever order: it answers as an index
+    that was made at once, and what was forgotten is in no file."""
     rng = random.Random(seed)
-    index = home.open_index(sizes=SMALL)
+    index = home.open_index()
     living: dict[int, str] = {}
     gone: dict[int, str] = {}
     for number in range(90):
@@ -272,16 +262,16 @@ def test_words_in_parts_answer_as_those_in_one(home: MemoryHome, seed: int) -> N
             home.change(living[one], text=f"tea again, and marked{one}x")
         elif act < 0.7:
             index.close()
-            index = home.open_index(sizes=SMALL)
+            index = home.open_index()
         if number % 15 == 14:
             _assert_as_fresh(index, home)
     _write(index)
     _assert_as_fresh(index, home)
     index.close()
     _assert_forgotten(home, sorted(gone), list(gone.values()))
-    stored = _stored(home)
-    assert {one for one in stored["ids"] if one} == set(living.values())
-    assert len(stored["parts"]) <= SMALL.most + len(living) // (SMALL.least // 2)
+    segment = _file(home).open()
+    assert segment is not None
+    assert set(segment.keys) - {""} == set(living.values())
     _assert_as_fresh(home.open_index(), home)
 
 
@@ -301,26 +291,27 @@ def _kill_at(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
 
         return instead
 
-    monkeypatch.setattr(os, "link", killing(os.link))
-    monkeypatch.setattr(shutil, "rmtree", killing(shutil.rmtree))
-    monkeypatch.setattr(shutil, "copyfile", killing(shutil.copyfile))
-    for name in ("replace", "unlink", "write_text"):
+    for name in ("replace", "unlink"):
         monkeypatch.setattr(Path, name, killing(getattr(Path, name)))
+    # What erasing does: it looks for the documents, overwrites texts, and then the checksum.
+    for name in ("_wipe", "checksum"):
+        monkeypatch.setattr(segments, name, killing(getattr(segments, name)))
+    monkeypatch.setattr(file, "write_columns", killing(file.write_columns))
 
 
 @pytest.mark.parametrize("while_writing", [True, False])
 def test_a_kill_between_any_two_steps(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, while_writing: bool
 ) -> None:
-    """Killed while words are dropped, or written anew, at any step: what is there is the old or
-    the new, the next process answers right, and leaves nothing of what was forgotten."""
+    """Killed while words are erased, or written anew, at any step: the next process answers right,
+    and leaves nothing of what was forgotten."""
     for step in itertools.count():
         root = tmp_path / str(step)
         root.mkdir()
         with memory_home(root) as home:
             rng = random.Random(step)
             ids = [_put(home, number, rng) for number in range(20)]
-            index = home.open_index(sizes=SMALL)
+            index = home.open_index()
             _write(index)
             home.erase(ids[3])
             _put(home, 20, rng)
@@ -333,55 +324,31 @@ def test_a_kill_between_any_two_steps(
             except _KilledError:
                 killed = True
             monkeypatch.undo()
-            folder = memory_segments(root / "index" / "words")
-            assert folder.read().meta.generation
-            assert folder.problem() is None
-            again = home.open_index(sizes=SMALL)
+            again = home.open_index()
             assert len(_found(again, home, "number")) == 20
-            assert len(list((root / "index" / "words").glob("*/meta.json"))) == 1
             _assert_as_fresh(again, home)
             again.close()
             _assert_forgotten(home, [3], [ids[3]])
         if not killed:
-            assert step > 5
+            assert step > 3
             return
 
 
-def test_a_part_goes_from_what_another_process_wrote(home: MemoryHome) -> None:
-    """Who has an older generation open takes what was forgotten off the newer one too."""
+def test_what_is_forgotten_goes_from_what_another_process_wrote(home: MemoryHome) -> None:
+    """Who has an older file open erases what was forgotten from the newer one too."""
     rng = random.Random(2)
     ids = [_put(home, number, rng) for number in range(30)]
-    one = home.open_index(sizes=SMALL)
+    one = home.open_index()
     _write(one)
-    other = home.open_index(sizes=SMALL)
+    other = home.open_index()
     _put(home, 30, rng)
     _write(other)
     home.erase(ids[4])
-    part = next(part for part in _stored(home)["parts"] if part[0] <= 5 < part[0] + part[1])
-    assert set(part[4]) <= set(_files(home))
+    segment = _file(home).open()
+    assert segment is not None
+    assert ids[4] in segment.keys
     one.sync()
-    assert not set(part[4]) & set(_files(home))
-    for index in (home.open_index(sizes=SMALL), one, other):
+    _assert_forgotten(home, [4], [ids[4]])
+    for index in (home.open_index(), one, other):
         _assert_as_fresh(index, home)
     _assert_forgotten(home, [4], [ids[4]])
-
-
-def test_however_many_there_are_parts_stay_few() -> None:
-    """Up to a million that come by and by lie in few parts, each written a few times."""
-    sizes, parts, total, written = PartSizes(), list[SegmentPart](), 0, 0
-    rng = random.Random(4)
-    while total < 1_000_000:
-        fresh = rng.randint(100, max(500, total // memories.TAIL_SHARE))
-        total += fresh
-        kept = sizes.choose_staying(parts, fresh)
-        again = total - sum(part.count for part in kept)
-        written += again
-        first = max((part.upto for part in parts), default=0) + 1
-        parts = list(kept)
-        for count in sizes.split(again, total):
-            parts.append(SegmentPart(first, count, (), (), (), 0))
-            first += count
-        assert sum(part.count for part in parts) == total
-        assert len(parts) <= sizes.most
-        assert max(part.count for part in parts) <= 1.5 * sizes.usual_size(total)
-    assert written < 3.5 * total

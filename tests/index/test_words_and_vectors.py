@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from anaphora.index.turns.index import TurnIndex
-from anaphora.index.words.postings import MemoryPostings
+from anaphora.index.words.postings import MemoryPostings, score
 from anaphora.language.analyser import analyse, query_terms
 
 from .conftest import Bench
@@ -64,9 +64,9 @@ def test_a_tail_that_grows_while_it_is_read_answers_as_it_was() -> None:
     postings = MemoryPostings()
     postings.add(0, ["oak elm"])
     postings.add(1, ["oak"])
-    keys, scores = postings.scores({"oak": 1.0, "elm": 2.0}, 2.0)
+    keys, scores = score(postings, {"oak": 1.0, "elm": 2.0}, 2.0)
     postings._postings[0]["oak"] = Growing(postings._postings[0]["oak"])
-    again, same = postings.scores({"oak": 1.0, "elm": 2.0}, 2.0)
+    again, same = score(postings, {"oak": 1.0, "elm": 2.0}, 2.0)
     assert (again.tolist(), same.tolist()) == (keys.tolist(), scores.tolist())
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import json
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +11,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from anaphora.features.projects.index.words import SectionWords, section_segments
-from anaphora.index.memories.words import memory_segments
-from anaphora.index.words import manifest as module
+from anaphora.features.projects.index.words import FIELDS, SectionWords
+from anaphora.index.words import file as module
+from anaphora.index.words.documents import document_in_language, document_of
+from anaphora.index.words.file import WordFile
 from anaphora.index.words.index import WordIndex
-from anaphora.index.words.manifest import IndexedDocument, WordManifest, document_of
 from anaphora.index.words.postings import idf
-from anaphora.index.words.segment import signature
-from anaphora.language.analyser import ANALYSER
+from anaphora.index.words.segment import Segment
+from anaphora.index.words.writing import IndexedDocument
 
 pytestmark = pytest.mark.internal
 
@@ -33,8 +32,12 @@ def made(texts: Texts) -> list[IndexedDocument]:
     return [document_of(str(row), fields) for row, fields in enumerate(texts)]
 
 
-def empty(folder: Path, key_tag: str = "") -> SectionWords:
-    return SectionWords(WordIndex(section_segments(folder, key_tag)))
+def file_in(folder: Path, **options: Any) -> WordFile:
+    return WordFile(folder, "some.words", FIELDS, **options)
+
+
+def empty(folder: Path) -> SectionWords:
+    return SectionWords(WordIndex(file_in(folder)))
 
 
 def in_memory(folder: Path, found: list[IndexedDocument]) -> SectionWords:
@@ -44,11 +47,15 @@ def in_memory(folder: Path, found: list[IndexedDocument]) -> SectionWords:
     return words
 
 
-def on_disk(folder: Path, found: list[IndexedDocument], *, key_tag: str = "") -> SectionWords:
-    written = section_segments(folder, key_tag).write(WordManifest(), 1, found)
-    assert written is not None
-    words = empty(folder, key_tag)
-    assert words.open(written, int, 1)
+def write(words: SectionWords, upto: int = 1) -> None:
+    """What waits, into the file; and answer from it."""
+    assert words.index.file.write(words.index.plan(upto))
+    assert words.index.open(int, upto)
+
+
+def on_disk(folder: Path, found: list[IndexedDocument]) -> SectionWords:
+    words = in_memory(folder, found)
+    write(words)
     return words
 
 
@@ -98,13 +105,12 @@ def test_rows_that_match_are_found_and_no_others(tmp_path: Path, texts: Texts) -
 
 @pytest.mark.promise("context.words")
 def test_what_is_dropped_or_replaced_counts_no_more(tmp_path: Path) -> None:
-    """A dropped row is not found, a replaced one by its new words only, and that is `stale`."""
+    """A dropped row is not found, a replaced one by its new words only."""
     words = on_disk(tmp_path, made([("a.py", "cat", "cat"), ("b.py", "dog", "cat")]))
-    before = (words.index.stale, words.index.gone)
+    before = words.index.gone
     words.index.drop(0)
     words.index.put(1, document_of("1", ("b.py", "tea", "tea")))
-    assert before == (False, 0)
-    assert (words.index.stale, words.index.gone) == (True, 2)
+    assert (before, words.index.gone) == (0, 2)
     weights = words.weights({"cat": 1.0, "tea": 1.0})
     assert words.best(weights, 9).tolist() == [1]
     assert words.scores(weights, np.array([0, 1])).body.tolist()[0] == 0.0
@@ -120,63 +126,115 @@ def test_a_files_own_name_is_no_common_word(tmp_path: Path) -> None:
     assert words.weights({"tea": 1.0})["tea"] == pytest.approx(idf(9, 9))
 
 
-GIVEN: dict[str, Any] = {
-    "form": f"5/{ANALYSER}key",
-    "upto": 12,
-    "ids": ["a", "b"],
-    "digests": f"{'0' * 16}{'1' * 16}",
-}
-MEMORIES: dict[str, Any] = {
-    **GIVEN,
-    "meta": ["generation", 2, 2, [7], 99],
-    "parts": [[1, 2, [7], [["segment", 2]], [], 5]],
-}
-SECTIONS: dict[str, Any] = {**GIVEN, "meta": ["generation", 2, 2, [1, 2, 3], 99]}
-BOTH = pytest.mark.parametrize(
-    ("segments", "name", "given"),
-    [
-        (memory_segments, "memories.json", MEMORIES),
-        (section_segments, "sections.json", SECTIONS),
-    ],
-)
-
-
-@BOTH
-def test_a_write_that_the_disk_refuses_leaves_no_list_of_what_is_gone(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    segments: Any,
-    name: str,
-    given: dict[str, Any],
+@slow
+@given(documents, st.lists(st.integers(0, 11), max_size=8), st.integers(0, 12))
+def test_what_is_erased_leaves_a_file_as_if_it_had_never_come(
+    tmp_path_factory: pytest.TempPathFactory, texts: Texts, gone: list[int], cut: int
 ) -> None:
-    """A generation that cannot be extended goes with its list, and the next write begins anew."""
-    (tmp_path / "generation").mkdir()
-    sign = signature(tmp_path / "generation")
-    given = {**given, "meta": [*given["meta"][:-1], sign]}
-    (tmp_path / name).write_text(json.dumps(given), encoding="utf-8")
-    (tmp_path / f"{name}.new").write_text("half", encoding="utf-8")
+    """After any erasing and writing the file answers, counts and scores as one of the rest."""
+    place, found = tmp_path_factory.mktemp("words"), made(texts)
+    words = on_disk(place / "erased", found[:cut]) if found[:cut] else empty(place / "erased")
+    for row, document in enumerate(found[cut:], cut):
+        words.index.put(row, document)
+    for row in {row for row in gone if row < len(found)}:
+        words.index.drop(row)
+        words.index.purge()
+    rest = in_memory(place / "rest", [])
+    for row, document in enumerate(found):
+        if row not in gone:
+            rest.index.put(row, document)
+    assert answers(words, len(found)) == answers(rest, len(found))
+    write(words)
+    write(rest)
+    assert words.index.statistics.documents == rest.index.count
+    assert answers(words, len(found)) == answers(rest, len(found))
+    stored = [words.index.segment, rest.index.segment]
+    columns = [{n: c.tolist() for n, c in s.columns.items()} for s in stored if s is not None]
+    for of_terms in ("terms", "starts", "places", "counts", "lengths"):
+        assert columns[0][of_terms] == columns[1][of_terms]
 
-    def refuses(*_given: Any) -> Any:
+
+def test_no_word_of_what_is_erased_stays(tmp_path: Path) -> None:
+    """Words as written, keys and terms that nothing else has are overwritten; shared ones stay."""
+    file = file_in(tmp_path)
+    index = WordIndex(file)
+    for row, text in enumerate(("the safe opens with xylograph", "the safe is red")):
+        document = document_in_language(f"id-{row}", text)
+        index.put(row, IndexedDocument(document.key, (*document.texts, "", ""), 7, document.forms))
+    assert file.write(index.plan(1))
+    path = tmp_path / "some.words"
+    before = path.read_bytes()
+    file.erase(["id-0"])
+    after = path.read_bytes()
+    assert b"xylograph" in before
+    assert b"xylograph" not in after
+    assert b"id-0" not in after
+    assert b"id-1" in after
+    segment = file.open()
+    assert segment is not None
+    assert (segment.count, segment.keys) == (1, ["", "id-1"])
+    assert (segment.holding("safe"), segment.holding("xylograph")) == (1, 0)
+    assert "safe" in segment.vocabulary._words
+    assert len(set(segment.columns["terms"].tolist())) < len(segment.columns["terms"])
+
+
+def test_a_write_that_the_disk_refuses_leaves_what_was_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last file answers on, and half a new one is not left beside it."""
+    words = on_disk(tmp_path, made([("a", "b", "cat")]))
+
+    def refuses(path: Path, *_given: Any) -> Any:
+        path.write_bytes(b"half")
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(module, "write_segment", refuses)
-    folder = segments(tmp_path, "key")
-    seen = folder.read()
-    assert seen.meta.generation == "generation"
-    assert folder.write(seen, 13, []) is None
-    assert list(tmp_path.iterdir()) == []
-    assert folder.read() == WordManifest()
+    monkeypatch.setattr(module, "write_columns", refuses)
+    words.index.put(1, document_of("1", ("", "", "dog")))
+    assert not words.index.file.write(words.index.plan(2))
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["erase.lock", "some.words"]
+    assert words.index.open(int, 2)
 
 
-def test_a_file_that_changed_changes_the_signature(tmp_path: Path) -> None:
-    """Other bytes of the same length, another name, one file more or less: all are noticed."""
-    for name in ("one", "two"):
-        (tmp_path / name).write_bytes(name.encode() * 50)
-    seen = {signature(tmp_path)}
-    (tmp_path / "one").write_bytes(b"owe" * 50)
-    seen.add(signature(tmp_path))
-    (tmp_path / "two").rename(tmp_path / "too")
-    seen.add(signature(tmp_path))
-    (tmp_path / "too").unlink()
-    seen.add(signature(tmp_path))
-    assert len(seen) == 4
+def test_what_changes_while_a_file_is_written_is_erased_from_it(tmp_path: Path) -> None:
+    """A document that was forgotten after a write had begun is not in the file it leaves."""
+    file = file_in(tmp_path, changed=lambda upto: ["1"] if upto == 5 else [])
+    index = WordIndex(file)
+    for row, document in enumerate(made([("a", "", "cat"), ("b", "", "dog")])):
+        index.put(row, document)
+    assert file.write(index.plan(5))
+    segment = file.open()
+    assert segment is not None
+    assert segment.keys == ["0", ""]
+
+
+@pytest.mark.parametrize("torn", [b"", b"short", bytes(64)], ids=["empty", "short", "zeros"])
+def test_a_file_that_cannot_be_read_is_removed(tmp_path: Path, torn: bytes) -> None:
+    """Words may be left in it that were being erased when a process was killed."""
+    words = on_disk(tmp_path, made([("a", "b", "cat")]))
+    path = tmp_path / "some.words"
+    for stored in (torn, path.read_bytes()[:-8]):
+        (tmp_path / "torn").write_bytes(stored)
+        (tmp_path / "torn").replace(path)
+        assert words.index.file.problem()
+        assert words.index.file.open() is None
+        assert not path.exists()
+        # It answers on from what it has open, and writes that again.
+        assert words.index.file.write(words.index.plan(1))
+
+
+def test_words_of_another_key_are_not_read(tmp_path: Path) -> None:
+    """A file of another form or key counts as none."""
+    on_disk(tmp_path, made([("a", "b", "cat")]))
+    assert file_in(tmp_path, key_tag="key").open() is None
+
+
+def test_a_changed_byte_is_noticed(tmp_path: Path) -> None:
+    """Any part of a file that was overwritten is found out when it is opened."""
+    on_disk(tmp_path, made([("a", "b", "cat")]))
+    path = tmp_path / "some.words"
+    stored = path.read_bytes()
+    form = file_in(tmp_path)._form
+    for at in range(0, len(stored), 7):
+        (tmp_path / "torn").write_bytes(stored[:at] + bytes([stored[at] ^ 1]) + stored[at + 1 :])
+        with pytest.raises(ValueError, match="torn"):
+            Segment(tmp_path / "torn", form)

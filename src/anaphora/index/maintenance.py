@@ -21,7 +21,6 @@ class Background:
 
     def __init__(self, name: str, lock: AbstractContextManager[object] | None = None) -> None:
         self.stopping = threading.Event()
-        self._awaited = threading.Event()
         self._name = name
         self._lock = threading.Lock() if lock is None else lock
         self._thread: threading.Thread | None = None
@@ -53,16 +52,8 @@ class Background:
             thread = self._thread
         if thread is None:
             return True
-        self._awaited.set()
-        try:
-            thread.join(timeout)
-        finally:
-            self._awaited.clear()
+        thread.join(timeout)
         return not thread.is_alive()
-
-    def pause(self, seconds: float) -> None:
-        """Wait within the work, but only until something else waits for it."""
-        self._awaited.wait(seconds)
 
     def stop(self) -> None:
         """Begin no more work, and wait for the running one; clear `stopping` to go on."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from itertools import chain
 from pathlib import Path
@@ -25,14 +25,14 @@ from anaphora.index.memories.rows import NEVER, MemoryRows, Moment
 from anaphora.index.memories.snapshot import RowsSnapshot, SnapshotFile
 from anaphora.index.memories.state import Candidates, MemoryQuery, MemoryState, Related
 from anaphora.index.memories.vectors import MemoryVectors
-from anaphora.index.memories.words import PART_SIZES, MemoryWords, memory_segments
+from anaphora.index.memories.words import FIELDS, MemoryWords
 from anaphora.index.rows import CURRENT, GONE
 from anaphora.index.vectors.ann import ANN_ERRORS
+from anaphora.index.words.documents import document_in_language
+from anaphora.index.words.file import WordFile, WordPlan
 from anaphora.index.words.index import WordIndex
 from anaphora.index.words.lookup import Word
-from anaphora.index.words.manifest import IndexedDocument, WordManifest, document_in_language
-from anaphora.index.words.parts import PartSizes
-from anaphora.index.words.segment import WORD_INDEX_ERRORS
+from anaphora.index.words.writing import IndexedDocument
 from anaphora.settings import EXACT_CAP
 from anaphora.store.crypto.index import CLEAR_INDEX, IndexSealer
 from anaphora.store.records.store import Records
@@ -45,13 +45,10 @@ TAIL_LIMIT = 500
 """Texts with words in memory only before they are written to disk."""
 
 TAIL_SHARE: Final = 64
-"""At least 1/TAIL_SHARE of all texts are written at once: a write lists all texts on disk."""
+"""At least 1/TAIL_SHARE of all texts are written at once: a write copies all words on disk."""
 
 MUCH: Final = 20_000
 """More texts are written before the first answer: as postings, a million fill gigabytes."""
-
-PAUSE: Final = 2.0
-"""Seconds after forgetting before words are rewritten in the background."""
 
 WORTH_KEEPING: Final = 2_000
 """Memories from which their columns are written on closing: fewer are read in 6 ms."""
@@ -64,25 +61,13 @@ _STEP = 4096
 ResultT = TypeVar("ResultT")
 
 
-@dataclass(frozen=True, slots=True)
-class _WordPlan:
-    """Words to write, up to a number of the database: the documents of the ids `rewritten` (None:
-    of all memories) and the `waiting` ones, beside what stays on disk as it is (`base`)."""
-
-    base: WordManifest
-    upto: int
-    rewritten: list[str] | None
-    waiting: list[IndexedDocument]
-
-
 class MemoryIndex:
     """The memories of one namespace. Cheap to make: it opens on first use.
 
     Thread-safe; any number of processes may share `directory`. `embedder` is the (name, dimensions)
     of the vectors that are compared. `cap` is how many parts are scanned in memory before LanceDB
     stores them (0: always, None: never, since it stores vectors in clear). `sealer` replaces tokens
-    on disk. With `background` False, only `settle` writes. `title_of` gives the title of a record;
-    `part_sizes` are the sizes of the parts of words on disk.
+    on disk. With `background` False, only `settle` writes. `title_of` gives the title of a record.
     """
 
     def __init__(
@@ -96,14 +81,15 @@ class MemoryIndex:
         sealer: IndexSealer = CLEAR_INDEX,
         background: bool = True,
         title_of: Callable[[MemoryRecord], str] = record_title,
-        part_sizes: PartSizes = PART_SIZES,
     ) -> None:
         directory = Path(directory)
         self._title_of = title_of
         self._records = records
         self._term_of = sealer.token_key if sealer.sealed else None
         words = directory / "words"
-        self._folder = memory_segments(words, sealer.mark, records.check, part_sizes)
+        self._file = WordFile(
+            words, "memories.words", FIELDS, sealer.mark, records.check, self._list_changed
+        )
         self._snapshot = SnapshotFile(directory / "rows.bin", sealer)
         # The snapshot on disk as last known, without its columns.
         self._known_snapshot = RowsSnapshot()
@@ -148,14 +134,10 @@ class MemoryIndex:
             self._lose_snapshot()
         state.filters.forget()
         state.words = self._make_words()
-        self._folder.remove_foreign()
-        if self._folder.littered():
-            with self._life.writing("words") as is_locked:
-                if is_locked:
-                    self._folder.sweep()
-        manifest, words = self._folder.read(), state.words.index
-        is_open = self._open_words(words, manifest, self._records.version())
-        for records in self._changed_since(manifest.upto if is_open else -1):
+        self._file.tidy(self._life.writing)
+        words = state.words.index
+        words.open(state.rows.row, self._records.version())
+        for records in self._changed_since(-1 if words.segment is None else words.segment.upto):
             for record in records:
                 row = state.rows.row(record.id)
                 if row >= 0:
@@ -188,8 +170,8 @@ class MemoryIndex:
 
     def _settle_if_due(self) -> None:
         words = self._state.words.index
-        room = max(TAIL_LIMIT, words.manifest.meta.count // TAIL_SHARE)
-        if words.waiting > room or words.stale or self._state.vectors.due():
+        room = max(TAIL_LIMIT, words.count // TAIL_SHARE)
+        if words.waiting > room or self._state.vectors.due():
             self._life.begin(self._settle_in_background)
 
     def _take_changes(self, since: int) -> int:
@@ -309,8 +291,7 @@ class MemoryIndex:
     def purge(self) -> None:
         """Catch up with the database; on return, forgotten words have left the files.
 
-        Files with forgotten words are removed, and made again in the background. A running rewrite
-        is stopped: it would bring such words back until the next one.
+        A running write is stopped: it may have begun with such words.
         """
         self._life.end_rewrite()
         self.sync()
@@ -326,7 +307,7 @@ class MemoryIndex:
     def _finish(self) -> None:
         with self._life.lock:
             words, rows = self._state.words.index, self._state.rows
-            are_words_worth = words.waiting > _TAIL_AT_CLOSE or words.stale
+            are_words_worth = words.waiting > _TAIL_AT_CLOSE
             count = rows.known()
             # Whether the next opening would have much to read without the columns.
             is_snapshot_worth = (
@@ -358,9 +339,6 @@ class MemoryIndex:
         self._known_snapshot = RowsSnapshot()
 
     def _settle_in_background(self) -> None:
-        # Memories are often forgotten one after another, and each would stop the last rewrite.
-        if self._state.words.index.stale:
-            self._life.worker.pause(PAUSE)
         if self._life.cut_short.is_set() or self._life.worker.stopping.is_set():
             return
         # If it cannot be written, memory answers, and a later change tries again.
@@ -370,67 +348,36 @@ class MemoryIndex:
     def _write_words(self) -> bool:
         return self._life.write("words", self._plan_words, self._write_plan, self._open_written)
 
-    def _plan_words(self) -> _WordPlan | bool:
-        words, upto = self._state.words.index, self._life.seq
-        on_disk = self._folder.read()
-        if on_disk.meta.generation and on_disk.meta != words.manifest.meta:
+    def _plan_words(self) -> WordPlan | bool:
+        words, on_disk = self._state.words.index, self._file.open()
+        if on_disk is not None and (
+            words.segment is None or on_disk.generation != words.segment.generation
+        ):
             # Another process has written meanwhile.
-            self._go_on_from(words, on_disk)
-        base, rewritten = self._plan_rewrite(words, on_disk)
-        waiting = words.documents()
-        is_whole = bool(base.parts) and len(base.parts) == len(on_disk.parts)
-        if is_whole and not waiting and not rewritten:
-            return True
-        return _WordPlan(base, upto, rewritten, waiting)
+            self._open_written()
+        is_worth = words.waiting or (on_disk is None and words.count)
+        return words.plan(self._life.seq) if is_worth else True
 
-    def _write_plan(self, plan: _WordPlan) -> WordManifest | None:
-        documents = self._read_documents(plan.rewritten)
-        if documents is None:
-            return None
-        # If all memories were read, the waiting ones are among them.
-        if plan.rewritten is not None:
-            documents += plan.waiting
-        return self._folder.write(plan.base, plan.upto, documents, self._life.cut_short.is_set)
+    def _write_plan(self, plan: WordPlan) -> bool:
+        return self._file.write(plan, self._life.cut_short.is_set)
 
-    def _open_written(self, _: _WordPlan, manifest: WordManifest) -> bool:
-        # Read again: the index may have been opened anew meanwhile.
+    def _open_written(self, *_: object) -> bool:
+        """Answer from the words on disk; False if they cannot be read."""
         words = self._state.words.index
-        is_readable = self._go_on_from(words, manifest)
+        is_readable = words.open(self._state.rows.row, self._life.seq)
+        with suppress(SealChanged):
+            self._put_missing()
         words.purge()
         return is_readable
 
-    def _plan_rewrite(
-        self, words: WordIndex, on_disk: WordManifest
-    ) -> tuple[WordManifest, list[str] | None]:
-        """The manifest of what stays on disk, and the ids to write again; None for all ids."""
-        if on_disk.meta.generation and on_disk.meta == words.manifest.meta:
-            with suppress(*WORD_INDEX_ERRORS):
-                return words.rest()
-        # If nothing on disk was used, all documents are waiting, analysed already.
-        return WordManifest(), None if self._life.seq < 0 or words.manifest.meta.generation else []
-
-    def _read_documents(self, ids: Sequence[str] | None) -> list[IndexedDocument] | None:
-        """The documents of these memories, or of all; None if stopped, or the seal has changed."""
-        documents = []
-        with suppress(SealChanged):
-            batches = self._changed_since(-1) if ids is None else self._read_records(ids)
-            for record in chain.from_iterable(batches):
-                if self._life.cut_short.is_set():
-                    return None
-                documents.append(self._document(record))
-            return documents
-        return None
+    def _list_changed(self, since: int) -> Iterator[str]:
+        """The ids of memories that were changed or deleted after a number of the database."""
+        yield from (record_id for _, record_id in self._records.tombstones_since(since))
+        yield from (record.id for record in chain.from_iterable(self._changed_since(since)))
 
     def _read_records(self, ids: Sequence[str]) -> Iterator[Sequence[MemoryRecord]]:
         for at in range(0, len(ids), _STEP):
             yield tuple(self._records.many(ids[at : at + _STEP]).values())
-
-    def _go_on_from(self, words: WordIndex, manifest: WordManifest) -> bool:
-        """Answer from the words that were just written; False if they cannot be read."""
-        is_readable = self._open_words(words, manifest, self._life.seq)
-        with suppress(SealChanged):
-            self._put_missing()
-        return is_readable
 
     def _put_missing(self) -> None:
         """Index words that are missing on disk: they were in parts with forgotten memories."""
@@ -445,14 +392,8 @@ class MemoryIndex:
         title = self._title_of(record)
         return document_in_language(record.id, record.text, self._term_of, title=title)
 
-    def _open_words(self, words: WordIndex, manifest: WordManifest, known_upto: int) -> bool:
-        rows = self._state.rows
-        # Each id is one string object, shared by rows and manifest.
-        manifest = replace(manifest, ids=rows.own(manifest.ids))
-        return words.open(manifest, rows.row, known_upto)
-
     def _make_words(self) -> MemoryWords:
-        return MemoryWords(WordIndex(self._folder, self._term_of))
+        return MemoryWords(WordIndex(self._file, self._term_of))
 
     def _write_vectors(self) -> bool:
         def write(upto: int) -> bool:

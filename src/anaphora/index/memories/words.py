@@ -9,8 +9,7 @@ has a least worth in every text, and a higher one in texts with all words of the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -18,8 +17,6 @@ from numpy.typing import NDArray
 
 from anaphora.index.words.index import WordIndex
 from anaphora.index.words.lookup import Lookup, Word, look_up
-from anaphora.index.words.manifest import SegmentFolder
-from anaphora.index.words.parts import PartSizes
 
 FIELDS: Final = ("words",)
 
@@ -47,20 +44,8 @@ EXACT_WORTH: Final = 0.95
 """The least worth of a text with the versions, codes, dates and times of day that a question names:
 a text with others of the same kind is about something else, whatever else it shares."""
 
-PART_SIZES: Final = PartSizes()
-
 Rows = NDArray[np.int64]
 Shares = NDArray[np.float64]
-
-
-def memory_segments(
-    folder: Path,
-    key_tag: str = "",
-    check: Callable[[], None] = lambda: None,
-    sizes: PartSizes = PART_SIZES,
-) -> SegmentFolder:
-    """The folder with the words of memories, in parts."""
-    return SegmentFolder(folder, "memories.json", FIELDS, key_tag, check, sizes=sizes)
 
 
 class MemoryWords:
@@ -85,16 +70,11 @@ class MemoryWords:
 
         It is 0 if these are all, otherwise the share of the last of the segment's `limit` best.
         """
-        weights = _weights(lookup)
-        rows, scores = self.index.in_memory([weights])
-        boosts = self.index.statistics.boosts(weights)
-        count = self.index.count
-        stored_rows, stored_scores = self.index.search(
-            {FIELDS[0]: boosts}, max(1, min(limit, count))
-        )
-        alive = stored_rows >= 0
-        rows = np.concatenate((stored_rows[alive], rows))
-        scores = np.concatenate((stored_scores[alive], scores))
+        weights, count = [_weights(lookup)], self.index.count
+        rows, scores = self.index.in_memory(weights)
+        stored_rows, stored_scores = self.index.best(weights, max(1, min(limit, count)))
+        rows = np.concatenate((stored_rows, rows))
+        scores = np.concatenate((stored_scores, scores))
         has_more = limit <= len(stored_rows) < count
         least_share = float(_share(stored_scores[-1:], lookup)[0]) if has_more else 0.0
         shares = _share(scores, lookup)
@@ -120,17 +100,11 @@ class MemoryWords:
 
     def _scores(self, weights: Mapping[str, float], rows: Rows) -> Shares:
         """BM25 of each of these rows, shape of `rows`."""
-        by_row = dict.fromkeys(rows.tolist(), 0.0)
-        for row, score in zip(*(a.tolist() for a in self.index.in_memory([weights])), strict=True):
-            if row in by_row:
-                by_row[row] = score
-        numbers = self.index.numbers(np.array([*by_row], np.int64))
-        numbers = numbers[numbers > 0]
-        boosts = self.index.statistics.boosts(weights)
-        if len(numbers):
-            hits = self.index.search({FIELDS[0]: boosts}, len(numbers), numbers.tolist())
-            by_row.update(zip(*(a.tolist() for a in hits), strict=True))
-        return np.array([by_row[row] for row in rows.tolist()], np.float64)
+        matches, scores = self.index.all([weights])
+        room = max(int(matches.max(initial=-1)), int(rows.max(initial=-1))) + 1
+        sums = np.zeros(room)
+        sums[matches] = scores
+        return sums[rows]
 
     def _least_worths(self, lookup: Lookup) -> dict[int, float]:
         """The least share of each row with rare words of the question."""
@@ -163,20 +137,17 @@ class MemoryWords:
         """Which of `count` rows have any of these tokens, shape (count,)."""
         mask = np.zeros(count, np.bool_)
         for term in map(self.index.term, tokens):
-            if (documents := self.index.statistics.holding(term)) > 0:
-                mask[self._rows_of(term, documents)] = True
+            mask[self._rows_of(term)] = True
         return mask
 
     def _holders(self, term: str) -> Rows:
         """The rows with a rare term; none for a common one."""
         count = self.index.statistics.holding(term)
-        return self._rows_of(term, RARE) if 0 < count <= RARE else np.empty(0, np.int64)
+        return self._rows_of(term) if 0 < count <= RARE else np.empty(0, np.int64)
 
-    def _rows_of(self, term: str, most: int) -> Rows:
-        """The rows with a term, at most so many of those on disk."""
-        waiting, _ = self.index.postings.scores({term: 1.0}, 1.0)
-        stored_rows, _ = self.index.search({FIELDS[0]: {term: 1.0}}, most)
-        return np.unique(np.concatenate((waiting, stored_rows[stored_rows >= 0])))
+    def _rows_of(self, term: str) -> Rows:
+        """The rows with a term."""
+        return self.index.all([{term: 1.0}])[0]
 
 
 def _weights(lookup: Lookup) -> dict[str, float]:

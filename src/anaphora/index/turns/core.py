@@ -19,11 +19,11 @@ from anaphora.index.life_cycle import ROUNDS, IndexLife
 from anaphora.index.maintenance import IndexBusy, IndexLost
 from anaphora.index.turns.folder import IndexFolder
 from anaphora.index.turns.ledger import MAX_ATTEMPTS, TurnIndexFile
-from anaphora.index.turns.records import AnnCheckpoint, IndexChange, Indexed
+from anaphora.index.turns.records import AnnCheckpoint, IndexChange, Indexed, TurnWordsMeta
 from anaphora.index.turns.source import ThreadSource
 from anaphora.index.turns.state import State
 from anaphora.index.turns.vectors import STEP_AT_CLOSE, OpenLedger, TurnAnn
-from anaphora.index.words.segment import SegmentMeta
+from anaphora.index.words.segment import WORD_INDEX_ERRORS
 
 TAIL_LIMIT = 500
 """Rows with words in memory only before they are written; with more, opening takes longer."""
@@ -41,9 +41,9 @@ _RETRY_SECONDS = 30.0
 class _TurnWordPlan(NamedTuple):
     """Words to append to `base`; the index file had the words `seen` and this epoch."""
 
-    seen: SegmentMeta
+    seen: TurnWordsMeta
     epoch: int
-    base: SegmentMeta
+    base: TurnWordsMeta
     rows: list[tuple[int, int, str]]
 
 
@@ -173,7 +173,7 @@ class IndexCore:
 
     def _empty(self) -> State:
         home = self.home
-        return State(home.words, self.dimensions, home.sealer.token_key, self.ann)
+        return State(home.open_words, self.dimensions, home.sealer.token_key, self.ann)
 
     def sync_threads(self, conversation_id: str | None) -> int:
         """Bring the index up to date with one thread, or with all; how many turns are new.
@@ -365,13 +365,16 @@ class IndexCore:
             state.absorb(ledger)
             assert state.point is not None
             words = state.point.words
-            base = words if self.home.has_words(words) else SegmentMeta()
+            base = TurnWordsMeta()
+            with suppress(*WORD_INDEX_ERRORS):
+                self.home.open_words(words)
+                base = words
             rows = ledger.tokens(base.upto)
             if not rows and not words.generation:
                 state.drop_segment(ledger)
             return _TurnWordPlan(words, state.point.epoch, base, rows) if rows else True
 
-        def end(plan: _TurnWordPlan, words: SegmentMeta) -> bool:
+        def end(plan: _TurnWordPlan, words: TurnWordsMeta) -> bool:
             ledger, is_set = self.open_ledger(), False
             with suppress(IndexBusy):
                 is_set = ledger.set_words(words, seen=plan.seen, epoch=plan.epoch)

@@ -9,29 +9,19 @@ from __future__ import annotations
 import shutil
 import time
 import uuid
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 from anaphora.index.maintenance import IndexBusy, IndexLost, try_lock
 from anaphora.index.turns.ledger import TurnIndexFile
-from anaphora.index.turns.records import tokens_and_forms
+from anaphora.index.turns.records import TurnWordsMeta, tokens_and_forms
 from anaphora.index.turns.vectors import ann_folder
-from anaphora.index.words.manifest import remove_all_but
-from anaphora.index.words.segment import (
-    WORD_INDEX_ERRORS,
-    NumberedTexts,
-    SegmentMeta,
-    signature,
-    write_segment,
-)
+from anaphora.index.words.segment import WORD_INDEX_ERRORS, Segment
+from anaphora.index.words.writing import IndexedDocument, columns_of, join, write_columns
 from anaphora.store.crypto.index import CLEAR_INDEX, IndexSealer
 from anaphora.store.disk import make_directory
-
-FIELDS: Final = ("words",)
-"""The fields of the word index of turns."""
 
 _FILE = "turns.sqlite"
 _ATTEMPTS = 6
@@ -47,7 +37,7 @@ class IndexFolder:
 
     @property
     def words(self) -> Path:
-        """The folder of the word index, with one folder per generation."""
+        """The folder of the word index, with one file per generation."""
         return self.directory / "words"
 
     @property
@@ -113,7 +103,7 @@ class IndexFolder:
     def has_locked_leftovers(self, generation: str) -> bool:
         """Whether other generations could not be removed: Windows refuses to delete open files."""
         with suppress(OSError):
-            return any(path.is_dir() and path.name != generation for path in self.words.iterdir())
+            return any(path.name != generation for path in self.words.iterdir())
         return False
 
     def remove_ann_but(self, embedders: Iterable[str]) -> None:
@@ -121,29 +111,48 @@ class IndexFolder:
         remove_all_but(self.ann, {ann_folder(embedder) for embedder in embedders})
 
     def write_words(
-        self, seen: SegmentMeta, rows: list[tuple[int, int, str]]
-    ) -> SegmentMeta | None:
-        """Append rows to `seen`, or write all rows into a new generation if `seen` has none.
+        self, seen: TurnWordsMeta, rows: list[tuple[int, int, str]]
+    ) -> TurnWordsMeta | None:
+        """Write rows after those of `seen` into a new generation.
 
         None if it cannot be written. The new state counts once the ledger has it.
         """
-        folder = self.words / (seen.generation or uuid.uuid4().hex)
-        documents = (
-            NumberedTexts(row, (tokens,), thread, forms)
-            for row, thread, stored_tokens in rows
+        path = self.words / uuid.uuid4().hex
+        documents = [
+            IndexedDocument("", (tokens,), forms=forms, number=row)
+            for row, _, stored_tokens in rows
             for tokens, forms in (tokens_and_forms(stored_tokens),)
-        )
+        ]
         try:
-            return write_segment(folder, seen, FIELDS, documents)
+            columns = columns_of(documents, 1)
+            if seen.generation:
+                columns = join(self.open_words(seen).columns, columns)
+            make_directory(self.words)
+            write_columns(path, columns, "", path.name, rows[-1][0])
+            segment = Segment(path, "")
         except WORD_INDEX_ERRORS:
-            shutil.rmtree(folder, ignore_errors=True)
+            path.unlink(missing_ok=True)
             return None
+        return TurnWordsMeta(
+            path.name, segment.upto, segment.count, segment.tokens[0], segment.check
+        )
 
-    def has_words(self, meta: SegmentMeta) -> bool:
-        """Whether the words on disk have the state `meta`."""
-        try:
-            return bool(meta.generation) and signature(self.words / meta.generation) == (
-                meta.signature
-            )
-        except OSError:
-            return False
+    def open_words(self, meta: TurnWordsMeta) -> Segment:
+        """The words on disk in the state `meta`. Raises one of WORD_INDEX_ERRORS."""
+        segment = Segment(self.words / meta.generation, "")
+        if segment.check != meta.signature:
+            raise ValueError("the word index on disk is not the one that was finished")
+        return segment
+
+
+def remove_all_but(folder: Path, names: Collection[str]) -> None:
+    """Remove all that is in `folder` except what has one of these names."""
+    with suppress(OSError):
+        for path in list(folder.iterdir()):
+            if path.name in names:
+                continue
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                with suppress(OSError):
+                    path.unlink()

@@ -280,7 +280,7 @@ class TurnIndex:
                     "words that may have been forgotten still lie in files that a program has "
                     "open; they go when the index is opened after it ended"
                 )
-            indexed_count = state.segment.meta.count if state.segment is not None else 0
+            indexed_count = state.segment.count if state.segment is not None else 0
             return IndexCheck(
                 conversations=len(view.table.conversations),
                 turns=len(view),

@@ -23,10 +23,10 @@ from anaphora.index.turns.records import (
     IndexChange,
     IndexedTurn,
     ThreadCheckpoint,
+    TurnWordsMeta,
     text_hash,
 )
 from anaphora.index.turns.table import TURN, Turns, make_turns, no_turns, turn_rows
-from anaphora.index.words.segment import SegmentMeta
 from anaphora.language.analyser import ANALYSER
 from anaphora.store.crypto.index import CLEAR_INDEX, IndexSealer
 from anaphora.store.db import sqlite
@@ -81,7 +81,7 @@ class Delta:
     change: int
     epoch: int
     notes: int
-    words: SegmentMeta
+    words: TurnWordsMeta
     checkpoints: dict[str, ThreadCheckpoint]
     turns: Turns
     speakers: list[str | None]
@@ -197,9 +197,7 @@ class TurnIndexFile:
                 change=change,
                 epoch=epoch,
                 notes=notes,
-                words=SegmentMeta(
-                    generation, last_row, count, (tokens,) if generation else (), signature
-                ),
+                words=TurnWordsMeta(generation, last_row, count, tokens, signature),
                 checkpoints=self._checkpoints(after_change),
                 turns=turns,
                 speakers=speakers,
@@ -289,7 +287,7 @@ class TurnIndexFile:
                 for table in ("vectors", "failures"):
                     execute(f"DELETE FROM {table} WHERE text_hash NOT IN (SELECT hash FROM texts)")  # noqa: S608
                 execute("UPDATE meta SET epoch = epoch + 1")
-                # tantivy keeps deleted words until it merges: the segment is made anew instead.
+                # The segment is made anew, from the tokens of the rows that are left.
                 execute(
                     "UPDATE meta SET generation = '', upto = 0, count = 0, tokens = 0,"
                     " signature = 0 WHERE upto >= ?",
@@ -332,7 +330,7 @@ class TurnIndexFile:
                 [(key, self.embedder, reason[:200]) for key, reason in failures],
             )
 
-    def set_words(self, words: SegmentMeta, *, seen: SegmentMeta, epoch: int) -> bool:
+    def set_words(self, words: TurnWordsMeta, *, seen: TurnWordsMeta, epoch: int) -> bool:
         """Record that the segment is `words` now; False if rows or segment changed meanwhile."""
         with self._writing():
             meta_row = self._db.execute("SELECT epoch, generation, upto FROM meta").fetchone()
@@ -341,7 +339,7 @@ class TurnIndexFile:
                 return False
             self._db.execute(
                 "UPDATE meta SET generation = ?, upto = ?, count = ?, tokens = ?, signature = ?",
-                (words.generation, words.upto, words.count, sum(words.tokens), words.signature),
+                (words.generation, words.upto, words.count, words.tokens, words.signature),
             )
         return True
 

@@ -34,6 +34,20 @@ class AnnCheckpoint:
 
 
 @dataclass(frozen=True, slots=True)
+class TurnWordsMeta:
+    """The words on disk according to the index file; `generation` "" for none.
+
+    They are of `count` rows up to row `upto`; `signature` is the checksum of their file.
+    """
+
+    generation: str = ""
+    upto: int = 0
+    count: int = 0
+    tokens: int = 0
+    signature: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class IndexedTurn:
     """The indexed form of a turn. `tokens` is the analysed text, joined by single spaces, and after
     a line break the words as written, for misspelt words in queries. `offset` is the UTC offset of

@@ -7,22 +7,25 @@ written.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.index.maintenance import IndexLost
-from anaphora.index.turns.folder import FIELDS
 from anaphora.index.turns.ledger import Delta, TurnIndexFile
-from anaphora.index.turns.records import IndexChange, ThreadCheckpoint, tokens_and_forms
+from anaphora.index.turns.records import (
+    IndexChange,
+    ThreadCheckpoint,
+    TurnWordsMeta,
+    tokens_and_forms,
+)
 from anaphora.index.turns.table import Speakers, Turns, make_table, make_turns, no_turns
 from anaphora.index.turns.titles import TitleWords
 from anaphora.index.turns.vectors import AnnView, TurnAnn
 from anaphora.index.turns.view import TurnView, TurnWords
 from anaphora.index.vectors.matrix import Matrix
 from anaphora.index.words.postings import MemoryPostings, WordStatistics
-from anaphora.index.words.segment import WORD_INDEX_ERRORS, Segment, SegmentMeta
+from anaphora.index.words.segment import WORD_INDEX_ERRORS, Segment
 from anaphora.rank.turn_table import TurnTable
 
 
@@ -31,12 +34,12 @@ class State:
 
     def __init__(
         self,
-        words_folder: Path,
+        open_words: Callable[[TurnWordsMeta], Segment],
         dimensions: int,
         term_of: Callable[[str], str],
         ann: TurnAnn,
     ) -> None:
-        self._words_folder = words_folder
+        self._open_words = open_words
         self._dimensions = dimensions
         self._term_of = term_of
         self.point: Delta | None = None
@@ -45,6 +48,7 @@ class State:
         self.failures: dict[bytes, tuple[int, str]] = {}
         self.checkpoints: dict[str, ThreadCheckpoint] = {}
         self.segment: Segment | None = None
+        self._stored = TurnWordsMeta()
         self.words_lost = False
         self.postings = MemoryPostings()
         self._titles = TitleWords(term_of)
@@ -112,16 +116,16 @@ class State:
 
     def _absorb_words(self, ledger: TurnIndexFile, delta: Delta, before: int) -> None:
         words, is_renewed = delta.words, delta.whole
-        if words.generation and (self.segment is None or self.segment.meta != words):
+        if words.generation and self._stored != words:
             is_renewed = True
             try:
-                self.segment = Segment(self._words_folder / words.generation, words, FIELDS)
+                self.segment, self._stored = self._open_words(words), words
                 self.words_lost = False
             except WORD_INDEX_ERRORS:
-                self.segment, self.words_lost = None, True
+                self.segment, self._stored, self.words_lost = None, TurnWordsMeta(), True
             if np.count_nonzero(self._turns.rows["id"] <= words.upto) != words.count:
                 raise IndexLost("the words are not those of the rows")
-        upto = self.segment.meta.upto if self.segment is not None else 0
+        upto = self._stored.upto
         if is_renewed or (self.segment is None and not before):
             self.postings = MemoryPostings()
             before = upto
@@ -131,7 +135,8 @@ class State:
 
     def drop_segment(self, ledger: TurnIndexFile) -> None:
         """Answer without the segment of words, which is gone."""
-        self.segment, self.words_lost, self.postings = None, False, MemoryPostings()
+        self.segment, self._stored = None, TurnWordsMeta()
+        self.words_lost, self.postings = False, MemoryPostings()
         last_row = self.point.last_row if self.point is not None else 0
         self._add_words(ledger.tokens(0, last_row))
         self._changed()
@@ -175,8 +180,7 @@ class State:
     @property
     def words_wanting(self) -> bool:
         """Whether the segment on disk is missing or outdated, and has to be made."""
-        meta = self.segment.meta if self.segment is not None else SegmentMeta()
-        return self.words_lost or (self.point is not None and meta != self.point.words)
+        return self.words_lost or (self.point is not None and self._stored != self.point.words)
 
     @property
     def vectors(self) -> int:
@@ -237,16 +241,18 @@ class State:
             code: checkpoints[key].title for code, key in ids.items() if checkpoints[key].title
         }
         last_row = self.point.last_row if self.point is not None else 0
-        upto = self.segment.meta.upto if self.segment is not None else 0
-        row_of = np.full(max(last_row, upto) + 1, -1, np.int32)
+        row_of = np.full(max(last_row, self._stored.upto) + 1, -1, np.int32)
         row_of[turns.rows["id"][:base]] = np.arange(base, dtype=np.int32)
+        rows_of = [row_of, np.arange(base, len(turns), dtype=np.int32)]
+        if self.segment is not None:
+            of_places = row_of[self.segment.columns["numbers"]]
+            rows_of.insert(0, np.concatenate((np.full(1, -1, np.int32), of_places)))
         words = TurnWords(
             statistics=WordStatistics(
                 self.segment, (self.postings, overlay_postings), (self._titles.postings,)
             ),
-            row_of=row_of,
+            rows_of=tuple(rows_of),
             codes=np.array(sorted(ids), np.int32),
-            base=base,
             term_of=self._term_of,
             titles=titles,
         )

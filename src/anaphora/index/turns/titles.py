@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Mapping
 import numpy as np
 
 from anaphora.index.turns.records import ThreadCheckpoint
+from anaphora.index.words.documents import titled
 from anaphora.index.words.lookup import Lookup
-from anaphora.index.words.manifest import titled
-from anaphora.index.words.postings import MemoryPostings, WordStatistics, idf
+from anaphora.index.words.postings import MemoryPostings, Postings, WordStatistics, idf, score
 from anaphora.language.languages.language import language_of
 
 
@@ -45,14 +45,14 @@ class TitleWords:
 
 
 def title_shares(
-    titles: MemoryPostings, statistics: WordStatistics, lookup: Lookup
+    titles: Postings, statistics: WordStatistics, lookup: Lookup
 ) -> Mapping[int, float]:
     """The share (0 to 1) of the mass of all words of a query that a title has, by code: its BM25.
 
     A word that is nowhere counts as the rarest.
     """
     average = titles.tokens[0] / max(1, titles.count)
-    codes, scores = titles.scores(lookup.titles, max(1.0, average))
+    codes, scores = score(titles, lookup.titles, max(1.0, average))
     if not len(codes):
         return {}
     rarest = idf(statistics.documents, 0)

@@ -16,7 +16,7 @@ from anaphora.index.turns.titles import title_shares
 from anaphora.index.turns.vectors import AnnView
 from anaphora.index.vectors.matrix import MatrixView
 from anaphora.index.words.lookup import Lookup, Word, look_up
-from anaphora.index.words.postings import WordStatistics, full_score
+from anaphora.index.words.postings import WordStatistics, full_score, score
 from anaphora.rank.turn_table import TurnTable
 
 LONG: Final = 1_000
@@ -37,15 +37,14 @@ somewhere in every long text."""
 class TurnWords:
     """The words at one moment: of a segment, of rows in memory by row id, and of the overlay.
 
-    `row_of` gives the row of each row id (-1: none), `codes` the code in the index file of each
-    thread, `base` the number of rows that come from the index file; `term_of` gives the term of a
-    token (in a sealed home a keyed form). `titles` has the titles of threads, by their codes.
+    `rows_of` gives the row of each key (-1: none) for each of these parts of `statistics`, `codes`
+    the code in the index file of each thread; `term_of` gives the term of a token (in a sealed home
+    a keyed form). `titles` has the titles of threads, by their codes.
     """
 
     statistics: WordStatistics
-    row_of: NDArray[np.int32]
+    rows_of: tuple[NDArray[np.int32], ...]
     codes: NDArray[np.int32]
-    base: int
     term_of: Callable[[str], str]
     titles: Mapping[int, str]
 
@@ -212,18 +211,20 @@ class TurnView:
         conversation: int | None,
         limit: int,
     ) -> None:
-        words, statistics = self._words, self._words.statistics
-        # If all words are in the segment, its own statistics are the total ones.
-        self._add_stored(scores, statistics.boosts(weights), conversation, limit)
-        overlay = np.arange(words.base, len(self), dtype=np.int32)
-        for postings, row_of in zip(statistics.memory, (words.row_of, overlay), strict=True):
-            keys, parts = postings.scores(weights, statistics.average())
+        statistics = self._words.statistics
+        for postings, row_of in zip(statistics.parts, self._words.rows_of, strict=True):
+            keys, parts = score(postings, weights, statistics.average())
             # Documents added to memory since this view was made are beyond its rows.
             in_view = keys < len(row_of)
             rows, parts = row_of[keys[in_view]], parts[in_view]
-            np.add.at(scores, rows[rows >= 0], parts[rows >= 0])
-        if conversation is not None:
-            scores[self.table.conversation != conversation] = 0.0
+            matching = rows >= 0
+            if conversation is not None:
+                matching &= self.table.conversation[rows] == conversation
+            sums = np.bincount(rows[matching], parts[matching], len(self))
+            if postings is statistics.segment:
+                hits = np.flatnonzero(sums)
+                sums[hits[np.lexsort((hits, -sums[hits]))[limit:]]] = 0.0
+            scores += sums.astype(np.float32)
 
     def _raise_long(
         self,
@@ -313,19 +314,3 @@ class TurnView:
 
     def _looked_up(self, terms: Sequence[Word] | Lookup) -> Lookup:
         return terms if isinstance(terms, Lookup) else self.look_up(terms)
-
-    def _add_stored(
-        self,
-        scores: NDArray[np.float32],
-        boosts: Mapping[str, float],
-        conversation: int | None,
-        limit: int,
-    ) -> None:
-        segment = self._words.statistics.segment
-        if segment is None:
-            return
-        group = None if conversation is None else int(self._words.codes[conversation])
-        ids, stored_scores = segment.search({segment.fields[0]: boosts}, limit, group=group)
-        rows = self._words.row_of[ids]
-        in_view = rows >= 0
-        scores[rows[in_view]] = stored_scores[in_view]

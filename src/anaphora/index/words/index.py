@@ -1,22 +1,28 @@
 """The word index of items with rows: a segment on disk, and documents waiting in memory.
 
-A document is identified by its key and the digest of its tokens; of two documents of one row the
-later one counts. The database is never read here: a folder that is torn, foreign or gone is filled
-again by the caller, which has the texts. Scoring is up to the word indexes of memories and
-sections.
+A document is identified by its key and the digest of its tokens. The database is never read here:
+a file that is torn, foreign or gone is filled again by the caller, which has the texts. What the
+scores are used for is up to the word indexes of memories and sections.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.index.words.manifest import IndexedDocument, SegmentFolder, TermOf, WordManifest
-from anaphora.index.words.postings import MemoryPostings, WordStatistics
-from anaphora.index.words.segment import WORD_INDEX_ERRORS, Boosts, Segment, SegmentPart
+from anaphora.index.words.documents import TermOf
+from anaphora.index.words.file import WordFile, WordPlan
+from anaphora.index.words.postings import (
+    MemoryPostings,
+    Occurrences,
+    Postings,
+    WordStatistics,
+    score,
+)
+from anaphora.index.words.segment import Segment
+from anaphora.index.words.writing import IndexedDocument
 
 Rows = NDArray[np.int64]
 Scores = NDArray[np.float64]
@@ -25,125 +31,81 @@ Scores = NDArray[np.float64]
 class WordIndex:
     """The words of one namespace's items of one kind, by row. One thread at a time.
 
-    `term_of` replaces each token (sealing). `stale`: the segment has documents that were deleted or
-    replaced; `gone` is how many of its documents no longer count.
+    `term_of` replaces each token (sealing).
     """
 
-    def __init__(self, folder: SegmentFolder, term_of: TermOf | None = None) -> None:
-        self.folder = folder
-        self.manifest = WordManifest()
+    def __init__(self, file: WordFile, term_of: TermOf | None = None) -> None:
+        self.file = file
         self.segment: Segment | None = None
-        self.stale = False
         self._term_of = term_of
+        # By place in the segment: the row, -1 for a document that does not count.
         self._row_of = np.full(1, -1, np.int64)
         # By row, 0 for a row that is not in the segment; newer rows lie beyond the end.
-        self._numbers = np.empty(0, np.int64)
-        self._counting = 0
+        self._places = np.empty(0, np.int64)
         self._waiting: dict[int, IndexedDocument] = {}
+        # Keys of documents on disk that were deleted or replaced.
+        self._worn: list[str] = []
         # Made with the first query: storing whole texts is quicker than indexing each word.
         self._postings: MemoryPostings | None = None
 
-    def open(self, manifest: WordManifest, row_of: Callable[[str], int], known_upto: int) -> bool:
-        """Answer from the files of `manifest`; False if they do not fit it.
+    def open(self, row_of: Callable[[str], int], known_upto: int) -> bool:
+        """Answer from the file; False if it cannot be read.
 
         `row_of` gives a key's row, -1 for a deleted key. Documents in memory stay there unless the
-        segment has them. `stale` is set if the segment has documents deleted as of `known_upto`.
+        segment has them. Documents deleted as of `known_upto` are to be erased.
         """
-        if not manifest.meta.generation:
+        segment = self.file.open()
+        if segment is None:
             return False
-        try:
-            segment = self.folder.open(manifest)
-        except WORD_INDEX_ERRORS:
-            return False
-        rows = np.fromiter(map(row_of, manifest.ids), np.int64, len(manifest.ids))
-        on_disk = _mask_parts(segment.parts, len(rows))
-        rows[~on_disk] = -1
-        self.segment, self.manifest = segment, manifest
-        current = np.flatnonzero(rows >= 0)
-        numbers = self._numbers = np.zeros(int(rows.max(initial=-1)) + 1, np.int64)
-        # Of two documents of one row, the later one counts.
-        np.maximum.at(numbers, rows[current], current + 1)
-        counting = numbers[numbers > 0]
-        self._row_of = np.full(len(rows) + 1, -1, np.int64)
-        self._row_of[counting] = rows[counting - 1]
-        self._counting = len(counting)
-        self.stale = bool((rows[on_disk] < 0).any()) and manifest.upto <= known_upto
-        # Another process dropped a part, and its files may still exist.
-        self.stale |= len(segment.parts) < len(manifest.parts)
+        keys = segment.keys
+        rows = np.fromiter((row_of(key) if key else -1 for key in keys), np.int64, len(keys))
+        self.segment, self._row_of = segment, np.concatenate(([-1], rows))
+        counting = np.flatnonzero(self._row_of >= 0)
+        self._places = np.zeros(int(rows.max(initial=-1)) + 1, np.int64)
+        self._places[self._row_of[counting]] = counting
+        is_known = segment.upto <= known_upto
+        self._worn = [keys[at] for at in np.flatnonzero(rows < 0).tolist() if keys[at]] * is_known
         waiting, self._waiting, self._postings = self._waiting, {}, None
         for row, document in waiting.items():
             self.put(row, document)
         return True
 
-    def purge(self) -> bool:
-        """Remove forgotten words from the disk at once; the open segment goes on answering."""
-        is_due = self.stale and bool(self.manifest.meta.generation)
-        if is_due:
-            self.folder.drop(self.manifest, self._worn_parts())
-        return is_due
+    def purge(self) -> None:
+        """Erase deleted and replaced documents from the file."""
+        if self._worn:
+            self.file.erase(self._worn)
+            self._worn = []
+            if self.segment is not None:
+                self.segment.refresh()
 
-    def rest(self) -> tuple[WordManifest, list[str]]:
-        """The manifest of what stays on disk as it is, and the keys to write again.
-
-        The keys are those of parts with forgotten or replaced documents, of dropped parts, and of
-        parts that are joined. Waiting documents are not among them. Raises one of
-        WORD_INDEX_ERRORS.
-        """
-        worn_parts = self._worn_parts() if self.stale else []
-        current_parts: list[SegmentPart] = []
-        # What was not written in parts goes as a whole.
-        if worn_parts or not self.stale:
-            disk_parts = self.folder.parts_of(self.manifest)
-            current_parts = [part for part in disk_parts if part not in worn_parts]
-        new_count = self.waiting + self._counting - sum(part.count for part in current_parts)
-        parts = self.folder.staying(current_parts, max(0, new_count))
-        rewritten = self._row_of >= 0
-        if parts:
-            rewritten[1:] &= ~_mask_parts(parts, len(rewritten) - 1)
-        keys = [self.manifest.ids[number - 1] for number in np.flatnonzero(rewritten).tolist()]
-        return replace(self.manifest, parts=parts) if parts else WordManifest(), keys
+    def plan(self, upto: int) -> WordPlan:
+        """What to write for a file with all documents."""
+        return WordPlan(self.segment, self._row_of[1:] >= 0, list(self._waiting.values()), upto)
 
     def find_missing(self, rows: Rows) -> Rows:
         """Those of `rows` that have words neither on disk nor waiting."""
-        missing = rows[self.numbers(rows) == 0].tolist()
+        missing = rows[self.places(rows) == 0].tolist()
         return np.array([row for row in missing if row not in self._waiting], np.int64)
-
-    def _worn_parts(self) -> list[SegmentPart]:
-        """The parts with a document that no longer counts, and those that were dropped."""
-        open_here = self.segment.parts if self.segment is not None else ()
-        return [
-            part
-            for part in self.manifest.parts
-            if part not in open_here or (self._row_of[part.first : part.upto + 1] < 0).any()
-        ]
 
     @property
     def count(self) -> int:
         """How many documents are in the segment."""
-        return 0 if self.segment is None else self.segment.meta.count
+        return 0 if self.segment is None else self.segment.count
 
     @property
     def gone(self) -> int:
-        """How many documents of the segment no longer count: with many, it is worth rewriting."""
-        return self.count - self._counting
+        """How many documents on disk no longer count: with many, it is worth writing anew."""
+        return len(self._worn)
 
     @property
     def waiting(self) -> int:
         """How many documents are in memory only."""
         return len(self._waiting)
 
-    def documents(self) -> list[IndexedDocument]:
-        """The documents waiting to be written, oldest first."""
-        return list(self._waiting.values())
-
-    def document(self, row: int) -> IndexedDocument | None:
-        """The waiting document of a row, or None."""
-        return self._waiting.get(row)
-
     def put(self, row: int, document: IndexedDocument) -> None:
         """Index a document, new, changed or unchanged."""
-        number = self._number_of(row)
-        if number and self.manifest.digest(number) == document.digest:
+        place = self._place_of(row)
+        if place and self.segment is not None and self.segment.digest(place) == document.digest:
             self._take_back(row)
             return
         self._drop_stored(row)
@@ -154,7 +116,7 @@ class WordIndex:
                 self._postings.add(row, document.texts, document.forms)
 
     def drop(self, row: int) -> None:
-        """Forget a deleted row: its words no longer count, and must leave the disk (`stale`)."""
+        """Forget a deleted row: its words no longer count, and `purge` erases them."""
         self._drop_stored(row)
         self._take_back(row)
 
@@ -164,7 +126,7 @@ class WordIndex:
     def postings(self) -> MemoryPostings:
         """The waiting documents, by term."""
         if self._postings is None:
-            self._postings = MemoryPostings(len(self.folder.fields))
+            self._postings = MemoryPostings(len(self.file.fields))
             for row, document in self._waiting.items():
                 self._postings.add(row, document.texts, document.forms)
         return self._postings
@@ -178,57 +140,73 @@ class WordIndex:
         """How often terms occur on disk and in memory together."""
         return WordStatistics(self.segment, (self.postings,))
 
-    def search(
-        self, boosts: Boosts, limit: int, among: Sequence[int] | None = None
-    ) -> tuple[Rows, Scores]:
-        """Rows and scores of the segment's best `limit` documents; row -1: no longer counts."""
-        if self.segment is None:
-            return np.empty(0, np.int64), np.empty(0)
-        numbers, scores = self.segment.search(boosts, limit, among=among)
-        return self._row_of[numbers], scores
-
-    def in_memory(self, weights: Sequence[Mapping[str, float]]) -> tuple[Rows, Scores]:
-        """Waiting rows that match, once each, with the sum of their fields' BM25.
+    def best(self, weights: Sequence[Mapping[str, float]], limit: int) -> tuple[Rows, Scores]:
+        """The rows of the segment with the `limit` highest sums of their fields' BM25, best first.
 
         `weights` has the terms' weights for each field.
         """
+        if self.segment is None:
+            return np.empty(0, np.int64), np.empty(0)
+        return best_of(*self._sums(self.segment, weights), limit)
+
+    def in_memory(self, weights: Sequence[Mapping[str, float]]) -> tuple[Rows, Scores]:
+        """Waiting rows that match, with the sum of their fields' BM25."""
+        return self._sums(self.postings, weights)
+
+    def all(self, weights: Sequence[Mapping[str, float]]) -> tuple[Rows, Scores]:
+        """All rows that match, with the sum of their fields' BM25."""
+        sums = [self._sums(postings, weights) for postings in self.statistics.parts]
+        return np.concatenate([rows for rows, _ in sums]), np.concatenate([s for _, s in sums])
+
+    def _sums(
+        self, postings: Postings, weights: Sequence[Mapping[str, float]]
+    ) -> tuple[Rows, Scores]:
         keys, parts = [np.empty(0, np.int64)], [np.empty(0, np.float32)]
         for field, field_weights in enumerate(weights):
-            matches, scores = self.postings.scores(
-                field_weights, self.statistics.average(field), field
-            )
-            keys.append(matches)
+            matches, scores = score(postings, field_weights, self.statistics.average(field), field)
+            keys.append(self._row_of[matches] if postings is self.segment else matches)
             parts.append(scores)
-        rows, positions = np.unique(np.concatenate(keys), return_inverse=True)
-        sums: Scores = np.bincount(positions, np.concatenate(parts), len(rows)).astype(np.float64)
-        return rows, sums
+        rows, counting = np.concatenate(keys), np.concatenate(keys) >= 0
+        sums: Scores = np.bincount(rows[counting], np.concatenate(parts)[counting]).astype(float)
+        matching = np.flatnonzero(sums)
+        return matching, sums[matching]
 
-    def numbers(self, rows: Rows) -> Rows:
-        """The number of each row's document in the segment, 0 for a row without one."""
-        numbers = np.zeros(len(rows), np.int64)
-        is_stored = (rows >= 0) & (rows < len(self._numbers))
-        numbers[is_stored] = self._numbers[rows[is_stored]]
-        return numbers
+    def occurrences(self, terms: Collection[str], field: int, rows: Rows) -> Iterator[Occurrences]:
+        """Where terms occur in a field of some rows; the keys are indexes of `rows`."""
+        for postings in self.statistics.parts:
+            which, keys, counts, lengths = postings.occurrences(terms, field)
+            keys = self._row_of[keys] if postings is self.segment else keys
+            at = np.full(
+                max(int(rows.max(initial=-1)), int(keys.max(initial=-1))) + 2, -1, np.int64
+            )
+            at[rows] = np.arange(len(rows))
+            # A document that does not count has the row -1: the last of `at`.
+            asked = np.flatnonzero(at[keys] >= 0)
+            yield Occurrences(which[asked], at[keys[asked]], counts[asked], lengths[asked])
 
-    def _number_of(self, row: int) -> int:
-        return int(self._numbers[row]) if row < len(self._numbers) else 0
+    def places(self, rows: Rows) -> Rows:
+        """The place of each row's document in the segment, 0 for a row without one."""
+        places = np.zeros(len(rows), np.int64)
+        is_stored = (rows >= 0) & (rows < len(self._places))
+        places[is_stored] = self._places[rows[is_stored]]
+        return places
+
+    def _place_of(self, row: int) -> int:
+        return int(self._places[row]) if row < len(self._places) else 0
 
     def _drop_stored(self, row: int) -> None:
-        number = self._number_of(row)
-        if number:
-            self._numbers[row] = 0
-            self._row_of[number] = -1
-            self._counting -= 1
-            self.stale = True
+        place = self._place_of(row)
+        if place and self.segment is not None:
+            self._places[row] = 0
+            self._row_of[place] = -1
+            self._worn.append(self.segment.key(place))
 
     def _take_back(self, row: int) -> None:
         if self._waiting.pop(row, None) is not None:
             self._postings = None
 
 
-def _mask_parts(parts: Sequence[SegmentPart], count: int) -> NDArray[np.bool_]:
-    """Which of the numbers from 1 to `count` a part has; all if there are no parts."""
-    present = np.full(count, not parts, np.bool_)
-    for part in parts:
-        present[part.first - 1 : part.upto] = True
-    return present
+def best_of(keys: Rows, scores: Scores, limit: int) -> tuple[Rows, Scores]:
+    """The `limit` keys with the highest scores, best first; of equals the lower key."""
+    order = np.lexsort((keys, -scores))[:limit]
+    return keys[order], scores[order]

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from itertools import chain
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.index.words.segment import Segment
 from anaphora.index.words.vocabulary import Vocabulary
 
 K1: Final = 1.2
@@ -25,7 +25,7 @@ B: Final = 0.75
 
 
 def _norm_table() -> NDArray[np.int64]:
-    """Lengths that tantivy distinguishes: it stores a text's length in one byte, as Lucene does."""
+    """Lengths that are distinguished: of long texts not every one, as in Lucene."""
     lengths, step = list(range(41)), 2
     while len(lengths) < 256:
         for _ in range(8):
@@ -47,6 +47,52 @@ def full_score(mass: float, lengths: NDArray[np.int32], average: float) -> NDArr
     norm = 1.0 - B + B * lengths.astype(np.float64) / average
     full_scores: NDArray[np.float64] = mass * (K1 + 1.0) / (1.0 + K1 * norm)
     return full_scores
+
+
+class Occurrences(NamedTuple):
+    """Where terms occur: which of the terms, the key of the document, how often there, and how many
+    tokens the field of the document has."""
+
+    which: NDArray[np.int64]
+    keys: NDArray[np.int64]
+    counts: NDArray[Any]
+    lengths: NDArray[Any]
+
+
+class Postings(Protocol):
+    """Documents by term, in memory or on disk."""
+
+    @property
+    def count(self) -> int:
+        """How many documents there are."""
+
+    @property
+    def tokens(self) -> Sequence[int]:
+        """How many tokens each field has in all documents."""
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The words of its documents as written."""
+
+    def holding(self, term: str, field: int = 0) -> int:
+        """How many documents have a term in a field."""
+
+    def occurrences(self, terms: Iterable[str], field: int = 0) -> Occurrences:
+        """Where these terms occur in a field."""
+
+
+def score(
+    postings: Postings, weights: Mapping[str, float], average: float, field: int = 0
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Keys of the documents with a term, and their BM25 parts: one entry per key and term.
+
+    `weights` gives each term's idf, `average` is the average length of the field.
+    """
+    which, keys, counts, lengths = postings.occurrences(weights, field)
+    idfs = np.fromiter(weights.values(), np.float64, len(weights))[which]
+    lengths = _NORMS[np.searchsorted(_NORMS, lengths, side="right") - 1]
+    saturation = counts + K1 * (1.0 - B + B * lengths / average)
+    return keys, (idfs * (K1 + 1.0) * counts / saturation).astype(np.float32)
 
 
 class MemoryPostings:
@@ -83,29 +129,13 @@ class MemoryPostings:
         """How many documents have a term in a field."""
         return len(self._postings[field].get(term, ()))
 
-    def scores(
-        self, weights: Mapping[str, float], average: float, field: int = 0
-    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """Keys of the documents with a term, and their BM25 parts: one entry per key and term.
-
-        `weights` gives each term's idf, `average` is the average length of the field.
-        """
-        postings = self._postings[field]
+    def occurrences(self, terms: Iterable[str], field: int = 0) -> Occurrences:
+        """Where these terms occur in a field."""
         # Copies, since they are walked twice: documents may be added while an older view reads.
-        matched_terms = [(term, list(postings[term])) for term in weights if term in postings]
-        if not matched_terms:
-            return np.empty(0, np.int64), np.empty(0, np.float32)
-        entries = np.array(
-            [posting for _, occurrences_ in matched_terms for posting in occurrences_], np.int64
-        )
-        idfs = np.repeat(
-            [weights[term] for term, _ in matched_terms],
-            [len(occurrences_) for _, occurrences_ in matched_terms],
-        )
-        lengths = _NORMS[np.searchsorted(_NORMS, entries[:, 2], side="right") - 1]
-        occurrences = entries[:, 1]
-        saturation = occurrences + K1 * (1.0 - B + B * lengths / average)
-        return entries[:, 0], (idfs * (K1 + 1.0) * occurrences / saturation).astype(np.float32)
+        postings = [list(self._postings[field].get(term, ())) for term in terms]
+        entries = np.array(list(chain.from_iterable(postings)), np.int64).reshape(-1, 3)
+        which = np.repeat(np.arange(len(postings)), list(map(len, postings)))
+        return Occurrences(which, *entries.T)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,48 +145,34 @@ class WordStatistics:
     Terms in `beside` (titles) are counted and used for misspelt words, but are not documents.
     """
 
-    segment: Segment | None
-    memory: tuple[MemoryPostings, ...]
-    beside: tuple[MemoryPostings, ...] = ()
+    segment: Postings | None
+    memory: tuple[Postings, ...]
+    beside: tuple[Postings, ...] = ()
+
+    @property
+    def parts(self) -> tuple[Postings, ...]:
+        """All that has documents."""
+        return self.memory if self.segment is None else (self.segment, *self.memory)
 
     @property
     def documents(self) -> int:
         """How many documents there are."""
-        return self._stored() + sum(postings.count for postings in self.memory)
+        return sum(postings.count for postings in self.parts)
 
     def vocabularies(self) -> Iterator[Vocabulary]:
         """The words as written, of the segment and of all postings."""
-        if self.segment is not None:
-            yield self.segment.vocabulary
-        yield from (postings.vocabulary for postings in (*self.memory, *self.beside))
+        yield from (postings.vocabulary for postings in (*self.parts, *self.beside))
 
     def tokens(self, field: int = 0) -> int:
         """How many tokens a field has in all documents."""
-        stored_count = 0 if self.segment is None else self.segment.meta.tokens[field]
-        return stored_count + sum(postings.tokens[field] for postings in self.memory)
+        return sum(postings.tokens[field] for postings in self.parts)
 
     def holding(self, term: str, field: int = 0) -> int:
         """How many documents have a term in a field."""
-        stored_count = 0 if self.segment is None else self.segment.holding(term, field)
-        return stored_count + sum(
-            postings.holding(term, field) for postings in (*self.memory, *self.beside)
-        )
+        return sum(postings.holding(term, field) for postings in (*self.parts, *self.beside))
 
     def average(self, field: int = 0) -> float:
         """The average length of a field: in the segment, or in memory if there is no segment."""
-        if self.segment is not None and self._stored():
-            return max(1.0, self.segment.meta.tokens[field] / self._stored())
+        if self.segment is not None and self.segment.count:
+            return max(1.0, self.segment.tokens[field] / self.segment.count)
         return max(1.0, self.tokens(field) / max(1, self.documents))
-
-    def boosts(
-        self, weights: Mapping[str, float], field: int = 0, factor: float = 1.0
-    ) -> dict[str, float]:
-        """Boosts that make the segment score terms by these weights instead of its own IDF."""
-        if self.segment is None or factor <= 0.0:
-            return {}
-        document_counts = {t: self.segment.holding(t, field) for t, w in weights.items() if w > 0.0}
-        count = self._stored()
-        return {t: factor * weights[t] / idf(count, n) for t, n in document_counts.items() if n}
-
-    def _stored(self) -> int:
-        return 0 if self.segment is None else self.segment.meta.count

@@ -1,251 +1,191 @@
-"""A segment: a tantivy index of words on disk, in one field or several, searched by BM25.
+"""A segment: the words of documents in one file, by term, mapped into memory.
 
-Documents have a number (turns: the row id), and may belong to a group (turns: the thread). A
-segment is only opened with the `SegmentMeta` that it was finished with.
+Columns lie one after the other. A term is the hash of a token in a field: the file has no tokens,
+only the words as written (`forms`, for misspelt words; none in a sealed home). A document is erased
+in place: its postings, its key, and every term and word that no other one has, are overwritten.
+Nothing else in a file ever changes.
 """
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+import hashlib
+import json
+import os
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from anaphora.index.words.postings import Occurrences
 from anaphora.index.words.vocabulary import Vocabulary
 
-if TYPE_CHECKING:
-    import tantivy
+WORD_INDEX_ERRORS: Final = (ValueError, OSError, KeyError, TypeError)
+"""Errors of a file that is torn, gone or of another form."""
 
-_HEAP: Final = 32_000_000
-_FORMS: Final = "forms"
-WORD_INDEX_ERRORS: Final = (ValueError, OSError, RuntimeError)
-"""Errors that tantivy may raise for files that are torn, gone or locked."""
+FORM: Final = "6"
+WORD: Final = 8
+SHIFT: Final = 61
+_LINE_END: Final = 10
+_FEW: Final = 16
 
-# Most documents that a query lists one by one: 24 take 0.1 ms, as a set 0.5 to 1.
-_NAMED: Final = 400
-
-_TERMS: Final = 4_096
-"""How many document counts of terms are cached."""
-
-Numbers = NDArray[np.int64]
-Scores = NDArray[np.float64]
-Boosts = Mapping[str, Mapping[str, float]]
-"""The factor of each term in each field, applied to the segment's own IDF."""
-
-
-@dataclass(frozen=True, slots=True)
-class SegmentMeta:
-    """The content of the folder `generation`: `count` documents, the last with number `upto`.
-
-    `tokens` counts those of each field; `signature` is a checksum of the files: another one means
-    that a write was not finished.
-    """
-
-    generation: str = ""
-    upto: int = 0
-    count: int = 0
-    tokens: tuple[int, ...] = ()
-    signature: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class SegmentPart:
-    """Documents `first` to `upto` of a generation; `tokens` counts those of each field.
-
-    `segments` are tantivy's, each with its number of documents; `files` are their files, and
-    `signature` is the checksum of the files.
-    """
-
-    first: int
-    count: int
-    tokens: tuple[int, ...]
-    segments: tuple[tuple[str, int], ...]
-    files: tuple[str, ...]
-    signature: int
-
-    @property
-    def upto(self) -> int:
-        """The number of the last document."""
-        return self.first + self.count - 1
-
-
-class NumberedTexts(NamedTuple):
-    """A document to write: the tokens of each field joined by spaces, and its words as written."""
-
-    number: int
-    texts: Sequence[str]
-    group: int | None = None
-    forms: str = ""
+Columns = dict[str, NDArray[Any]]
+Places = NDArray[np.int64]
 
 
 class Segment:
-    """A segment that is open for search; immutable."""
+    """The documents of a file, at places from 1. `upto` is the number of the database as of which
+    it was written: later changes are missing.
 
-    def __init__(
-        self,
-        folder: Path,
-        meta: SegmentMeta,
-        fields: Sequence[str],
-        parts: tuple[SegmentPart, ...] = (),
-    ) -> None:
-        """Open it. Raises ValueError or OSError if the files are not those of `meta`.
+    `check` is a checksum of the file. It sees what is erased in the file, in any process.
+    """
 
-        With `parts`, the caller has checked their files.
-        """
-        import tantivy
+    def __init__(self, path: Path, form: str, mode: str = "r") -> None:
+        """Map the file. Raises one of WORD_INDEX_ERRORS if it is torn or of another form."""
+        self._bytes: NDArray[np.uint8] = (
+            np.memmap(path, np.uint8, mode)  # type: ignore[call-overload]
+            # Windows does not replace a file that is mapped.
+            if os.name == "posix" or mode != "r"
+            else np.fromfile(path, np.uint8)
+        )
+        sum_and_size = self._bytes[: 2 * WORD].view(np.uint64)
+        is_whole = len(sum_and_size) == 2 and not len(self._bytes) % WORD
+        if not is_whole or sum_and_size[0] != checksum(self._words):
+            raise ValueError("the word index on disk is torn")
+        at = 2 * WORD + int(sum_and_size[1])
+        header = json.loads(self._bytes[2 * WORD : at].tobytes())
+        if header["form"] != FORM + form:
+            raise ValueError("the word index on disk is of another form")
+        self.generation, self.upto = str(header["generation"]), int(header["upto"])
+        self.columns: Columns = {}
+        for name, dtype, shape in header["columns"]:
+            column = np.ndarray(shape, dtype, self._bytes.data, at)
+            self.columns[name] = column
+            at += column.nbytes + -column.nbytes % WORD
+        self.refresh()
 
-        if not parts and signature(folder) != meta.signature:
-            raise ValueError("the word index on disk is not the one that was finished")
-        index = tantivy.Index.open(str(folder))
-        index.config_reader(reload_policy="manual", num_warmers=0)
-        self._schema = index.schema
-        self._searcher = index.searcher()
-        if self._searcher.num_docs != meta.count:
-            raise ValueError("the word index on disk has lost documents")
-        self.fields = tuple(fields)
-        self.meta = meta
-        self.parts = parts
+    def refresh(self) -> None:
+        """Count again, since documents were erased in the file."""
+        self._ranges: dict[tuple[int, str], tuple[int, int, int]] = {}
         self._vocabulary: Vocabulary | None = None
-        self._holding: dict[tuple[int, str], int] = {}
+        self.count = int(np.count_nonzero(self.columns["numbers"]))
+        self.tokens = tuple(self.columns["lengths"].sum(axis=1, dtype=np.int64).tolist())
+
+    @property
+    def _words(self) -> NDArray[np.uint64]:
+        return self._bytes[WORD:].view(np.uint64)
+
+    @property
+    def check(self) -> int:
+        """A checksum of the file."""
+        return int(self._bytes[:WORD].view(np.int64)[0])
+
+    @property
+    def keys(self) -> list[str]:
+        """The key of each document; "" for one that was erased."""
+        return lines_of(self.columns["keys"])
+
+    def key(self, place: int) -> str:
+        """The key of one document."""
+        ends = np.flatnonzero(self.columns["keys"] == _LINE_END)
+        return lines_of(self.columns["keys"][ends[place - 1] : ends[place] + 1])[0]
+
+    def digest(self, place: int) -> int:
+        """The digest of one document's tokens."""
+        return int(self.columns["digests"][place - 1])
 
     @property
     def vocabulary(self) -> Vocabulary:
         """The words of its documents as written; read once."""
         if self._vocabulary is None:
-            terms = self._searcher.terms_with_prefix(_FORMS, "")
-            self._vocabulary = Vocabulary(word for word, _ in terms)
+            self._vocabulary = Vocabulary(filter(None, lines_of(self.columns["forms"])))
         return self._vocabulary
 
     def holding(self, term: str, field: int = 0) -> int:
         """How many documents have a term in a field."""
+        return self._range(term, field)[2]
+
+    def _range(self, term: str, field: int) -> tuple[int, int, int]:
+        """Where the postings of a term begin and end, and how many count."""
         # Cached: a query needs a term several times, and those of all languages each time.
-        count = self._holding.get((field, term))
-        if count is None:
-            if len(self._holding) >= _TERMS:
-                self._holding = {}
-            count = int(self._searcher.doc_freq(self.fields[field], term))
-            self._holding[field, term] = count
-        return count
+        known_range = self._ranges.get((field, term))
+        if known_range is None:
+            terms, starts = self.columns["terms"], self.columns["starts"]
+            number = np.uint64(term_number(term, field))
+            at, known_range = int(np.searchsorted(terms, number)), (0, 0, 0)
+            if at < len(terms) and terms[at] == number:
+                first, end = starts[at : at + 2].tolist()
+                count = int(np.count_nonzero(self.columns["places"][first:end]))
+                known_range = first, end, count
+            self._ranges[field, term] = known_range
+        return known_range
 
-    def search(
-        self,
-        boosts: Boosts,
-        limit: int,
-        *,
-        group: int | None = None,
-        among: Sequence[int] | None = None,
-    ) -> tuple[Numbers, Scores]:
-        """Numbers and scores of the best `limit` documents: all, of one group, or `among` some."""
-        import tantivy
-        from tantivy import Query
+    def occurrences(self, terms: Iterable[str], field: int = 0) -> Occurrences:
+        """Where these terms occur in a field; the keys are places."""
+        ranges = [self._range(term, field)[:2] for term in terms]
+        which = np.repeat(np.arange(len(ranges)), [end - first for first, end in ranges])
+        places, counts = (
+            np.concatenate([column[:0], *(column[first:end] for first, end in ranges)])
+            for column in (self.columns["places"], self.columns["counts"])
+        )
+        if not places.all():
+            counting = np.flatnonzero(places)
+            which, places, counts = which[counting], places[counting], counts[counting]
+        places = places.astype(np.int64)
+        return Occurrences(which, places, counts, self.columns["lengths"][field][places - 1])
 
-        query = self._any_term(boosts)
-        if query is None or limit < 1:
-            return np.empty(0, np.int64), np.empty(0)
-        inside = None
-        if group is not None:
-            inside = Query.term_query(self._schema, "group", group)
-        elif among is not None and len(among) > _NAMED:
-            inside = Query.term_set_query(self._schema, "number", list(among))
-        elif among is not None:
-            # An automaton would look a set up in every document there is: docs/decisions/0022.
-            number_queries = (Query.term_query(self._schema, "number", number) for number in among)
-            inside = Query.boolean_query(
-                [(tantivy.Occur.Should, clause) for clause in number_queries]
-            )
-        if inside is not None:
-            only = Query.const_score_query(inside, 0.0)
-            clauses = [(tantivy.Occur.Must, query), (tantivy.Occur.Must, only)]
-            query = Query.boolean_query(clauses)
-        hits = self._searcher.search(query, limit=limit, count=False).hits
-        numbers_ = self._searcher.fast_field_values("number", [address for _, address in hits])
-        numbers = np.array([int(number or 0) for number in numbers_], np.int64)
-        return numbers, np.array([score for score, _ in hits], np.float64)
+    # Erasing.
 
-    def _any_term(self, boosts: Boosts) -> tantivy.Query | None:
-        import tantivy
+    def find(self, keys: Iterable[str]) -> Places:
+        """The places of the documents with these keys."""
+        wanted = set(keys)
+        if len(wanted) > _FEW:
+            return np.array([at for at, key in enumerate(self.keys, 1) if key in wanted], np.int64)
+        stored = self.columns["keys"].tobytes()
+        starts = (stored.find(f"\n{key}\n".encode("utf-8", "surrogatepass")) for key in wanted)
+        return np.array([stored.count(b"\n", 0, at) + 1 for at in starts if at >= 0], np.int64)
 
-        parts = []
-        for field, terms in boosts.items():
-            for term, boost in terms.items():
-                query = tantivy.Query.term_query(self._schema, field, term, "freq")
-                if boost != 1.0:
-                    # Only if needed: with plain terms tantivy skips documents that cannot win.
-                    query = tantivy.Query.boost_query(query, boost)
-                parts.append((tantivy.Occur.Should, query))
-        return tantivy.Query.boolean_query(parts) if parts else None
-
-
-def write_segment(
-    folder: Path, seen: SegmentMeta, fields: Sequence[str], documents: Iterable[NumberedTexts]
-) -> SegmentMeta:
-    """Append documents to those of `seen` in `folder`; the new state.
-
-    Raises one of WORD_INDEX_ERRORS if it cannot be written, or another process is writing.
-    """
-    import tantivy
-
-    folder.mkdir(parents=True, exist_ok=True)
-    index = tantivy.Index(_schema(fields), path=str(folder))
-    writer = index.writer(_HEAP, 1)
-    tokens = [*seen.tokens] or [0] * len(fields)
-    upto, count = seen.upto, seen.count
-    for number, texts, group, forms in documents:
-        document = tantivy.Document()
-        document.add_unsigned("number", number)
-        if group is not None:
-            document.add_unsigned("group", group)
-        for at, (field, text) in enumerate(zip(fields, texts, strict=True)):
-            document.add_text(field, text)
-            tokens[at] += text.count(" ") + 1 if text else 0
-        if forms:
-            document.add_text(_FORMS, forms)
-        writer.add_document(document)
-        upto, count = number, count + 1
-    writer.commit()
-    writer.wait_merging_threads()
-    return SegmentMeta(folder.name, upto, count, tuple(tokens), signature(folder))
+    def erase(self, places: Places) -> None:
+        """Overwrite all that the file has of the documents at these places (mode "r+")."""
+        columns, starts = self.columns, self.columns["starts"]
+        postings = np.flatnonzero(np.isin(columns["places"], places))
+        columns["places"][postings] = columns["counts"][postings] = 0
+        columns["numbers"][places - 1] = columns["digests"][places - 1] = 0
+        columns["lengths"][:, places - 1] = 0
+        _wipe(columns["keys"], places - 1)
+        terms = np.unique(np.searchsorted(starts, postings, side="right") - 1)
+        pairs = zip(starts[terms].tolist(), starts[terms + 1].tolist(), strict=True)
+        unused = terms[[not columns["places"][first:end].any() for first, end in pairs]]
+        first_form = len(columns["terms"]) - np.count_nonzero(columns["forms"] == _LINE_END) + 1
+        _wipe(columns["forms"], unused[unused >= first_form] - first_form)
+        for at in unused.tolist():
+            # In order still: a search finds the first of several that are equal, which has them.
+            end = np.searchsorted(columns["terms"], columns["terms"][at], side="right")
+            columns["terms"][at:end] = columns["terms"][at - 1] if at else 0
+        self._bytes[:WORD].view(np.uint64)[0] = checksum(self._words)
 
 
-def signature(folder: Path) -> int:
-    """A checksum of the names and bytes of the files in `folder`."""
-    names = sorted(path.name for path in folder.iterdir())
-    return signature_of(folder, (name for name in names if not name.endswith(".lock")))
-
-
-def signature_of(folder: Path, names: Iterable[str]) -> int:
-    """A checksum of the names and bytes of these files in `folder`, in this order.
-
-    A file is only read again if it has changed.
-    """
-    total = 0
-    for path in (folder / name for name in names):
-        status = path.stat()
-        identity = (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
-        total = zlib.crc32(f"{path.name}:{_checksum(path, identity)}".encode(), total)
+def checksum(words: NDArray[np.uint64]) -> np.uint64:
+    """The checksum of a file, of all but itself; that of several parts is the sum of theirs."""
+    total: np.uint64 = np.add.reduce(words)
     return total
 
 
-@lru_cache(maxsize=4_096)
-def _checksum(path: Path, identity: tuple[int, ...]) -> int:
-    del identity  # Part of the key: a file of another identity has other bytes.
-    return zlib.crc32(path.read_bytes())
+def lines_of(column: NDArray[np.uint8]) -> list[str]:
+    """The lines of a column of text, "" for those that were wiped."""
+    text = column.tobytes().replace(b"\0", b"").decode("utf-8", "surrogatepass")
+    return text.split("\n")[1:-1]
 
 
-def _schema(fields: Sequence[str]) -> tantivy.Schema:
-    import tantivy
+def _wipe(column: NDArray[np.uint8], lines: Places) -> None:
+    """Overwrite these lines of a column of text, numbered from 0."""
+    ends = np.flatnonzero(column == _LINE_END)
+    for line in lines.tolist():
+        column[ends[line] + 1 : ends[line + 1]] = 0
 
-    builder = tantivy.SchemaBuilder()
-    # Texts are analysed already: tokens never contain white space.
-    for name in fields:
-        builder.add_text_field(name, tokenizer_name="whitespace", index_option="freq")
-    # For misspelt words only, never scored.
-    builder.add_text_field(_FORMS, tokenizer_name="whitespace", index_option="basic")
-    builder.add_unsigned_field("number", indexed=True, fast=True)
-    builder.add_unsigned_field("group", indexed=True)
-    return builder.build()
+
+def term_number(term: str, field: int) -> int:
+    """The number of a term: those of one field lie together, words as written at the end."""
+    digest = hashlib.blake2b(term.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return (field << SHIFT) | (int.from_bytes(digest, "little") >> (64 - SHIFT))

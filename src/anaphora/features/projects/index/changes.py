@@ -6,12 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-import numpy as np
-
 from anaphora.features.projects.index.rows import SectionRows
 from anaphora.features.projects.store.notes import INDEXED_KINDS
 from anaphora.features.projects.store.source import SectionSource
-from anaphora.index.words.manifest import IndexedDocument, TermOf, document_of
+from anaphora.index.words.documents import TermOf, document_of
+from anaphora.index.words.writing import IndexedDocument
 from anaphora.store.records.titles import is_part, part_heading
 from anaphora.system.helper import with_helper
 from anaphora.values.memories import MemoryRecord
@@ -83,6 +82,12 @@ class SectionChanges:
         self._relations_at = relations
         return changes
 
+    def list_keys(self, since: int) -> Iterator[str]:
+        """The keys of what was changed or deleted after a number of the database."""
+        yield from (owner for _, owner, _ in self._source.tombstones(since))
+        yield from (section.id for section in self._source.sections(since))
+        yield from (record.id for _, record in self._source.notes(since))
+
     def later_than(self, rows: SectionRows, changes: Changed, upto: int) -> Changed:
         """Those of the changes that came after number `upto`."""
         at = rows.rows(changes.sections)
@@ -120,8 +125,3 @@ class SectionChanges:
         for start in range(0, len(sections), _AT_ONCE):
             for section in self._source.texts(sections[start : start + _AT_ONCE]).values():
                 yield section.id, (rows.path_of(section.file), section.name, section.text)
-
-    def everything(self, rows: SectionRows) -> Changed:
-        """All sections and notes, as if they had changed."""
-        sections = [rows.ids[row] for row in np.flatnonzero(rows.column("file") >= 0).tolist()]
-        return Changed(sections, [record for _, record in self._source.notes(-1)])

@@ -25,14 +25,14 @@ from anaphora.features.projects.index.state import (
     SectionState,
 )
 from anaphora.features.projects.index.vectors import SectionVectors
-from anaphora.features.projects.index.words import SectionWords, check_files, section_segments
+from anaphora.features.projects.index.words import FIELDS, SectionWords
 from anaphora.features.projects.ranking.table import SectionTable
 from anaphora.features.projects.store.source import SectionSource, SectionText
 from anaphora.index.life_cycle import IndexLife
 from anaphora.index.maintenance import IndexLost
 from anaphora.index.rows import CURRENT
+from anaphora.index.words.file import WordFile, WordPlan
 from anaphora.index.words.index import WordIndex
-from anaphora.index.words.manifest import WordManifest
 from anaphora.index.words.segment import WORD_INDEX_ERRORS
 from anaphora.store.crypto.index import CLEAR_INDEX, IndexSealer
 
@@ -76,12 +76,17 @@ class SectionIndex:
         self._embedder = embedder
         self._term_of = sealer.token_key if sealer.sealed else None
         self._changes = SectionChanges(source, self._term_of)
-        self._folder = section_segments(directory / "words", sealer.mark, source.check)
+        self._file = WordFile(
+            directory / "words",
+            "sections.words",
+            FIELDS,
+            sealer.mark,
+            source.check,
+            self._changes.list_keys,
+        )
         self._state = self._empty()
-        # Whether the words on disk were removed, or are not those in use here.
-        self._purged = False
-        # Whether the files could not be opened: the database answers, and they are rewritten.
-        self._broken = False
+        # Why the file could not be opened: the database answers, and it is rewritten.
+        self._problem: str | None = None
 
     # Following the database.
 
@@ -101,13 +106,12 @@ class SectionIndex:
         self._state = self._empty()
         rows = self._state.rows
         changes = self._changes.changed(rows, -1)
-        self._folder.remove_foreign()
-        manifest = self._folder.read()
-        is_open = self._state.words.open(manifest, rows.row, self._source.version())
-        self._broken = not is_open and bool(manifest.meta.generation)
-        self._take_in(
-            self._changes.later_than(rows, changes, manifest.upto if is_open else -1), progress
-        )
+        self._file.tidy(self._life.writing)
+        self._problem = self._file.problem()
+        words = self._state.words.index
+        words.open(rows.row, self._source.version())
+        upto = -1 if words.segment is None else words.segment.upto
+        self._take_in(self._changes.later_than(rows, changes, upto), progress)
         return len(rows)
 
     def _take_changes(self, since: int, progress: ProgressCount | None) -> int:
@@ -116,19 +120,19 @@ class SectionIndex:
             self._state.words.index.drop(row)
         document_count = self._take_in(changes, progress)
         if changes.forgotten:
-            self._forget_words()
+            self._state.words.index.purge()
         return len(changes.gone) + document_count
 
     def _caught_up(self, since: int) -> None:
         words = self._state.words.index
-        if words.manifest.meta.generation and words.manifest.upto < 0:
+        if words.segment is not None and words.segment.upto < 0:
             # Only now are the words on disk, which were written in steps, complete.
             self._write_waiting(self._life.seq)
         if words.waiting > TAIL_LIMIT or self._needs_rewrite():
             self._life.begin(self._settle_in_background)
 
     def _empty(self) -> SectionState:
-        words = SectionWords(WordIndex(self._folder, self._term_of))
+        words = SectionWords(WordIndex(self._file, self._term_of))
         return SectionState(SectionRows(), words, SectionVectors(self._source, self._embedder))
 
     def _take_in(self, changed: Changed, progress: ProgressCount | None) -> int:
@@ -238,7 +242,9 @@ class SectionIndex:
             waiting = state.words.index.waiting
             is_embedded = state.vectors.embedded(state.rows.vector_keys())
             pending = int(((state.rows.column("state") == CURRENT) & ~is_embedded).sum())
-        written_count, problem = check_files(self._folder)
+        on_disk = self._file.open()
+        written_count = 0 if on_disk is None else on_disk.count
+        problem = self._problem or self._file.problem()
         return SectionCheck(count, written_count, waiting, pending, problem)
 
     def rebuild(self) -> bool:
@@ -247,8 +253,8 @@ class SectionIndex:
             if not is_locked:
                 return False
             with self._life.held():
-                self._folder.remove_all()
-                self._state, self._life.seq, self._purged = self._empty(), -1, False
+                self._file.remove_all()
+                self._state, self._life.seq = self._empty(), -1
         self.sync()
         return self.settle()
 
@@ -258,35 +264,34 @@ class SectionIndex:
         If many documents on disk no longer count, everything is rewritten.
         """
         return self._life.write(
-            "words", self._plan_rewrite, self._rewrite, lambda _, words: self._open_words(words)
+            "words",
+            lambda: self._plan(self._life.seq),
+            lambda plan: self._file.write(plan, self._life.cut_short.is_set),
+            lambda *_: self._open_words(),
         )
 
-    def _plan_rewrite(self) -> tuple[int, Changed] | bool:
-        self._take_over()
-        upto = self._life.seq
-        if not self._needs_rewrite():
-            return self._append(upto)
-        return upto, self._changes.everything(self._state.rows)
-
-    def _rewrite(self, plan: tuple[int, Changed]) -> WordManifest | None:
-        upto, every = plan
-        documents = []
-        for document in self._changes.documents(self._state.rows, every):
-            if self._life.cut_short.is_set():
-                return None
-            documents.append(document)
-        return self._folder.write(WordManifest(), upto, documents, self._life.cut_short.is_set)
+    def _plan(self, upto: int) -> WordPlan | bool:
+        words, on_disk = self._state.words.index, self._file.open()
+        if on_disk is not None and (
+            words.segment is None or on_disk.generation != words.segment.generation
+        ):
+            # Another process has written meanwhile.
+            self._open_words()
+        if words.waiting or self._needs_rewrite() or (on_disk is None and words.count):
+            return words.plan(upto)
+        is_behind = words.segment is not None and words.segment.upto < upto
+        return words.plan(upto) if is_behind else True
 
     def mend(self) -> bool:
         """Rewrite the words on disk if they could not be opened; whether they are well."""
-        return not self._broken or self.settle()
+        return self._problem is None or self.settle()
 
     def purge(self) -> bool:
         """Remove deleted words from the disk now, however few they are; see `settle`."""
         self._life.end_rewrite()
         with self._life.held():
             self.sync()
-            self._forget_words()
+            self._state.words.index.purge()
         return self.settle()
 
     def close(self) -> None:
@@ -295,48 +300,29 @@ class SectionIndex:
 
     def _finish(self) -> None:
         with self._life.lock:
-            is_worth = self._broken or self._needs_rewrite()
+            is_worth = self._problem is not None or self._needs_rewrite()
             is_worth |= self._state.words.index.waiting > _TAIL_AT_CLOSE
         if is_worth:
             self.settle()
 
     def _needs_rewrite(self) -> bool:
-        """Whether the words on disk must be rewritten: many no longer count, or they vanished."""
+        """Whether many documents on disk no longer count."""
         words = self._state.words.index
-        count = len(words.manifest.ids)
-        return bool(count) and (words.gone > max(TAIL_LIMIT, count // 4) or self._purged)
-
-    def _take_over(self) -> None:
-        """Open the words that another process has written meanwhile."""
-        on_disk, own_manifest = self._folder.read(), self._state.words.index.manifest
-        if on_disk.meta == own_manifest.meta:
-            return
-        if not on_disk.meta.generation or not self._open_words(on_disk):
-            self._purged = bool(own_manifest.ids)
+        return words.gone > max(TAIL_LIMIT, words.count // 4)
 
     def _write_waiting(self, upto: int) -> bool:
-        """Append the waiting documents to those on disk. The caller holds the lock."""
+        """Write the waiting documents beside those on disk. The caller holds the lock."""
         with self._life.writing("words") as is_locked:
-            if is_locked:
-                self._take_over()
-            return is_locked and self._append(upto)
+            plan = is_locked and self._plan(upto)
+            if isinstance(plan, bool):
+                return plan
+            return self._file.write(plan) and self._open_words()
 
-    def _append(self, upto: int) -> bool:
-        words = self._state.words.index
-        if not words.waiting and words.manifest.upto >= upto:
-            return True
-        new_manifest = self._folder.write(words.manifest, upto, words.documents())
-        return new_manifest is not None and self._open_words(new_manifest)
-
-    def _open_words(self, manifest: WordManifest) -> bool:
-        is_open = self._state.words.open(manifest, self._state.rows.row, self._life.seq)
+    def _open_words(self) -> bool:
+        is_open = self._state.words.index.open(self._state.rows.row, self._life.seq)
         if is_open:
-            self._purged = self._broken = False
+            self._problem = None
         return is_open
-
-    def _forget_words(self) -> None:
-        """Remove forgotten words from the disk at once; the open segment goes on answering."""
-        self._purged |= self._state.words.index.purge()
 
     def _settle_in_background(self) -> None:
         # If it cannot be written, memory answers, and a later change tries again.

@@ -1,0 +1,58 @@
+"""The indexed forms of items: their tokens, and a digest of these."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+
+from anaphora.index.words.lookup import TITLE
+from anaphora.index.words.writing import IndexedDocument
+from anaphora.language.analyser import IndexedText, analyse, index_text, language_token
+from anaphora.language.languages.language import language_of
+
+TermOf = Callable[[str], str]
+"""Gives the term of a token in the index: in a sealed home a keyed hash."""
+
+
+def document_of(key: str, texts: Sequence[str], term_of: TermOf | None = None) -> IndexedDocument:
+    """Analyse the fields of a document in any language; `term_of` replaces each token."""
+    fields = []
+    for text in texts:
+        tokens = analyse(text)
+        fields.append(" ".join(tokens if term_of is None else map(term_of, tokens)))
+    return _document(key, tuple(fields), "")
+
+
+def document_in_language(
+    key: str, text: str, term_of: TermOf | None = None, *, title: str = ""
+) -> IndexedDocument:
+    """Analyse a document of one field by its language; `term_of` replaces each token.
+
+    With `term_of`, the words as written are left out: they would reveal the tokens. The tokens of
+    its `title` are in the same field, each with the prefix of titles.
+    """
+    body = index_text(text)
+    heading = titled(title, language_of(f"{title}\n{text}")) if title else IndexedText((), (), 0)
+    tokens = (*body.tokens, *heading.tokens)
+    if term_of is None:
+        forms = dict.fromkeys((*body.forms, *heading.forms))
+        return _document(key, (" ".join(tokens),), " ".join(forms))
+    return _document(key, (" ".join(map(term_of, tokens)),), "")
+
+
+def titled(title: str, code: str) -> IndexedText:
+    """The indexed form of a title; `code` is the language of the item.
+
+    Each token has the prefix of titles. The language may be wrong for a title, so that it is also
+    analysed without one.
+    """
+    plain, in_language = index_text(title, ""), index_text(title, code)
+    title_tokens = dict.fromkeys(TITLE + token for token in (*plain.tokens, *in_language.tokens))
+    title_tokens.pop(TITLE + language_token(code), None)
+    return IndexedText(tuple(title_tokens), plain.forms, len(title_tokens))
+
+
+def _document(key: str, fields: tuple[str, ...], forms: str) -> IndexedDocument:
+    document_bytes = "\n".join((*fields, forms)).encode("utf-8", "surrogatepass")
+    digest = hashlib.blake2b(document_bytes, digest_size=8).digest()
+    return IndexedDocument(key, fields, int.from_bytes(digest, "little"), forms)
