@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -50,11 +51,12 @@ class TurnWords:
     titles: Mapping[int, str]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class TurnView:
     """N turns at one moment. `table` has their columns, `embedded` (N,) whether they have vectors.
 
-    All dense results have one entry per row of `table`.
+    All dense results have one entry per row of `table`. What does not change from question to
+    question is worked out once: at a million turns every pass over them takes time.
     """
 
     table: TurnTable
@@ -67,6 +69,20 @@ class TurnView:
 
     def __len__(self) -> int:
         return len(self.table)
+
+    @cached_property
+    def all_rows(self) -> NDArray[np.intp]:
+        """The rows of all turns."""
+        return np.arange(len(self), dtype=np.intp)
+
+    @cached_property
+    def is_embedded(self) -> bool:
+        """Whether all turns have vectors."""
+        return bool(self.embedded.all())
+
+    @cached_property
+    def _has_long_turns(self) -> bool:
+        return int(self.table.length.max(initial=0)) > LONG
 
     def rows(self, conversation_id: str) -> NDArray[np.int64]:
         """Rows of a conversation's turns in their order; none for an unknown one."""
@@ -94,7 +110,7 @@ class TurnView:
         best_cosines = self._cosines_of_texts(vector, rows, also)
         if not len(best_cosines):
             return scores
-        if self.embedded.all():
+        if self.is_embedded:
             return best_cosines[self._entries]
         scores[self.embedded] = best_cosines[self._entries[self.embedded]]
         return scores
@@ -166,10 +182,10 @@ class TurnView:
         """
         scores = np.zeros(len(self), np.float32)
         weights = self._looked_up(terms).weights if len(self) else {}
-        if not weights:
-            return scores
-        self._add_turns(scores, weights, conversation, limit)
-        self._raise_long(scores, weights, conversation)
+        if weights:
+            rows, rows_scores = self._find_turns(weights, conversation, limit)
+            scores[rows] = rows_scores
+            self._raise_long(scores, weights, conversation)
         return scores
 
     def exact(self, looked_up: Lookup, conversation: int | None = None) -> NDArray[np.float32]:
@@ -196,34 +212,38 @@ class TurnView:
 
     def sharing(
         self, terms: Sequence[Word], conversation: int | None, limit: int
-    ) -> NDArray[np.float32]:
-        """BM25 of the turns, shape (N,), for the `RAREST` of `terms` with the highest weights."""
-        scores = np.zeros(len(self), np.float32)
+    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """Rows and BM25 of the turns with the `RAREST` of `terms` that have the highest weights."""
         weights = self.look_up(terms).weights if len(self) else {}
         rarest = dict(sorted(weights.items(), key=lambda pair: (-pair[1], pair[0]))[:RAREST])
-        if rarest:
-            self._add_turns(scores, rarest, conversation, limit)
-        return scores
+        return self._find_turns(rarest, conversation, limit)
 
-    def _add_turns(
-        self,
-        scores: NDArray[np.float32],
-        weights: Mapping[str, float],
-        conversation: int | None,
-        limit: int,
-    ) -> None:
+    def _find_turns(
+        self, weights: Mapping[str, float], conversation: int | None, limit: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """Rows and BM25 of the turns with any of some terms, each once: see `words`."""
         words, statistics = self._words, self._words.statistics
         # If all words are in the segment, its own statistics are the total ones.
-        self._add_stored(scores, statistics.boosts(weights), conversation, limit)
+        rows, scores = self._find_stored(statistics.boosts(weights), conversation, limit)
         overlay = np.arange(words.base, len(self), dtype=np.int32)
         for postings, row_of in zip(statistics.memory, (words.row_of, overlay), strict=True):
+            if not postings.count:
+                continue
             keys, parts = postings.scores(weights, statistics.average())
             # Documents added to memory since this view was made are beyond its rows.
             in_view = keys < len(row_of)
-            rows, parts = row_of[keys[in_view]], parts[in_view]
-            np.add.at(scores, rows[rows >= 0], parts[rows >= 0])
+            matched_rows, parts = row_of[keys[in_view]], parts[in_view]
+            matched_rows, parts = matched_rows[matched_rows >= 0], parts[matched_rows >= 0]
+            distinct_rows, positions = np.unique(
+                np.concatenate((rows, matched_rows)), return_inverse=True
+            )
+            sums = np.zeros(len(distinct_rows), np.float32)
+            np.add.at(sums, positions, np.concatenate((scores, parts)))
+            rows, scores = distinct_rows, sums
         if conversation is not None:
-            scores[self.table.conversation != conversation] = 0.0
+            is_inside = self.table.conversation[rows] == conversation
+            rows, scores = rows[is_inside], scores[is_inside]
+        return rows, scores
 
     def _raise_long(
         self,
@@ -238,23 +258,26 @@ class TurnView:
         gain from n tries: that one of n turns has the term is ln(n) less surprising. A turn of
         average length that has a term once has the term's idf as its BM25.
         """
-        lengths, statistics = self.table.length, self._words.statistics
-        if not len(lengths) or int(lengths.max()) <= LONG:
+        if not self._has_long_turns:
             return
-        raised_scores = np.zeros(len(self), np.float32)
+        lengths, statistics = self.table.length, self._words.statistics
+        average = statistics.average()
+        raised_scores: dict[int, np.float32] = {}
         for term, weight in weights.items():
             if statistics.holding(term) <= RARE:
                 rows = self._rows_holding(term, conversation)
                 rows = rows[lengths[rows] > LONG]
-                tries = np.log(lengths[rows] / statistics.average())
-                raised_scores[rows] += np.clip(weight - tries, 0.0, weight)
-        np.maximum(scores, raised_scores, out=scores)
+                tries = np.log(lengths[rows] / average)
+                gains = np.clip(weight - tries, 0.0, weight)
+                for row, gain in zip(rows.tolist(), gains, strict=True):
+                    raised_scores[row] = np.float32(raised_scores.get(row, 0.0) + gain)
+        for row, raised_score in raised_scores.items():
+            scores[row] = max(scores[row], raised_score)
 
     def _rows_holding(self, term: str, conversation: int | None) -> NDArray[np.int64]:
         """The rows with a term of the index, each once."""
-        scores = np.zeros(len(self), np.float32)
-        self._add_turns(scores, {term: 1.0}, conversation, self._words.statistics.holding(term))
-        return np.flatnonzero(scores)
+        holding_count = self._words.statistics.holding(term)
+        return np.sort(self._find_turns({term: 1.0}, conversation, holding_count)[0])
 
     def title(self, conversation: int) -> str:
         """The title of a conversation (a code of `table`), "" if it has none."""
@@ -314,18 +337,14 @@ class TurnView:
     def _looked_up(self, terms: Sequence[Word] | Lookup) -> Lookup:
         return terms if isinstance(terms, Lookup) else self.look_up(terms)
 
-    def _add_stored(
-        self,
-        scores: NDArray[np.float32],
-        boosts: Mapping[str, float],
-        conversation: int | None,
-        limit: int,
-    ) -> None:
+    def _find_stored(
+        self, boosts: Mapping[str, float], conversation: int | None, limit: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         segment = self._words.statistics.segment
-        if segment is None:
-            return
+        if segment is None or not boosts:
+            return np.empty(0, np.int64), np.empty(0, np.float32)
         group = None if conversation is None else int(self._words.codes[conversation])
         ids, stored_scores = segment.search({segment.fields[0]: boosts}, limit, group=group)
         rows = self._words.row_of[ids]
         in_view = rows >= 0
-        scores[rows[in_view]] = stored_scores[in_view]
+        return rows[in_view], stored_scores[in_view].astype(np.float32)

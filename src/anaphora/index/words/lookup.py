@@ -8,8 +8,9 @@ In a sealed home the words cannot be read, so no word is treated as misspelt.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final, TypeAlias
 
 from anaphora.index.words.postings import WordStatistics, idf
@@ -30,6 +31,9 @@ _READ_AS: Final = 3
 
 _COMPOUNDS: Final = 6
 """The most compounds of the texts that one word is looked up in."""
+
+_TOKENS: Final = 65_536
+"""The most words whose terms are counted once."""
 
 _PART: Final = 4
 _JOINTS: Final = ("", "s", "es", "n", "en", "er", "e")
@@ -74,6 +78,13 @@ def look_up(
     )
 
 
+@lru_cache(maxsize=1)
+def _language_tokens() -> tuple[tuple[str, str], ...]:
+    """(code, token) of the languages whose texts have tokens of their own."""
+    codes = (language.code for language in languages().values() if language.stemmer)
+    return tuple((code, language_token(code)) for code in codes)
+
+
 @dataclass(slots=True)
 class _Looking:
     """One lookup while it is made."""
@@ -84,7 +95,6 @@ class _Looking:
     _codes: tuple[str, ...] = ()
     _weights: dict[str, float] = field(default_factory=dict)
     _titles: dict[str, float] = field(default_factory=dict)
-    _of_titles: set[str] = field(default_factory=set)
     _read_as: list[tuple[str, str]] = field(default_factory=list)
     _exact: list[tuple[str, ...]] = field(default_factory=list)
 
@@ -94,10 +104,9 @@ class _Looking:
         mass = 0.0
         # The languages of the texts, as far as these have tokens of their own.
         self._codes = tuple(
-            language.code
-            for language in languages().values()
-            if language.stemmer
-            and self._statistics.holding(self._term_of(language_token(language.code)))
+            code
+            for code, token in _language_tokens()
+            if self._term_of(token) in self._count_holders((token,))
         )
         for word in words:
             query_word = word if isinstance(word, QueryWord) else QueryWord((word,))
@@ -134,22 +143,29 @@ class _Looking:
         # Another version or code is not a misspelling of this one.
         return self._add_nearest(word) if word.form and not word.exact else 0.0
 
-    def _count_holders(self, tokens: Iterable[str]) -> dict[str, int]:
-        counts: dict[str, int] = {}
-        for token in tokens:
-            term, title_term = self._term_of(token), self._term_of(TITLE + token)
-            if count := self._statistics.holding(term):
-                counts[term] = count
-            if count := self._statistics.holding(title_term):
-                counts[title_term] = count
-                self._of_titles.add(title_term)
+    def _count_holders(self, tokens: tuple[str, ...]) -> dict[str, int]:
+        statistics = self._statistics
+        # Counted once: texts are looked up by the same few thousand words again and again.
+        counts = statistics.holders.get(tokens)
+        if counts is None:
+            counts = {}
+            for token in tokens:
+                term, title_term = self._term_of(token), self._term_of(TITLE + token)
+                if count := statistics.holding(term):
+                    counts[term] = count
+                if count := statistics.holding(title_term):
+                    counts[title_term] = count
+                    statistics.title_terms.add(title_term)
+            if len(statistics.holders) >= _TOKENS:
+                statistics.holders.clear()
+            statistics.holders[tokens] = counts
         return counts
 
     def _add_terms(self, counts: dict[str, int], factor: float = 1.0) -> float:
         """Add terms that mean the same: they are as rare as all of them together."""
         weight = idf(self._documents, min(self._documents, sum(counts.values())))
         for term in counts:
-            if term in self._of_titles:
+            if term in self._statistics.title_terms:
                 # Two words may be parts of one compound: "Zahnarzt", "Termin", "Zahnarzttermin".
                 self._titles[term] = self._titles.get(term, 0.0) + factor * weight
             else:
@@ -167,7 +183,7 @@ class _Looking:
             # Titles are indexed as English too: they are too short to tell their language.
             compounds.update(
                 self._count_holders(
-                    dict.fromkeys(token_of(form, c) for c in (word.compounds, ENGLISH))
+                    tuple(dict.fromkeys(token_of(form, c) for c in (word.compounds, ENGLISH)))
                 )
             )
         if compounds := {
@@ -202,7 +218,7 @@ class _Looking:
         counts_by_form = {}
         for form in forms:
             tokens = dict.fromkeys(token_of(form, code) for code in (ENGLISH, *self._codes))
-            if counts := self._count_holders(tokens):
+            if counts := self._count_holders(tuple(tokens)):
                 counts_by_form[form] = counts
         if not counts_by_form:
             return 0.0

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
@@ -71,12 +71,12 @@ class MemoryPostings:
         if forms:
             self._forms.update(dict.fromkeys(forms.split(" ")))
             self._vocabulary = None
-        for field, text in enumerate(texts):
+        for number, text in enumerate(texts):
             words = text.split(" ") if text else []
-            postings = self._postings[field]
+            postings = self._postings[number]
             for term, occurrences in Counter(words).items():
                 postings.setdefault(term, []).append((key, occurrences, len(words)))
-            self.tokens[field] += len(words)
+            self.tokens[number] += len(words)
         self.count += 1
 
     def holding(self, term: str, field: int = 0) -> int:
@@ -113,11 +113,15 @@ class WordStatistics:
     """How often terms occur in a segment and in the postings beside it, counted together.
 
     Terms in `beside` (titles) are counted and used for misspelt words, but are not documents.
+    `holders` are the counts of the terms that some tokens have, as `lookup` found them, and
+    `title_terms` those of these terms that stand in titles.
     """
 
     segment: Segment | None
     memory: tuple[MemoryPostings, ...]
     beside: tuple[MemoryPostings, ...] = ()
+    holders: dict[tuple[str, ...], dict[str, int]] = field(default_factory=dict, compare=False)
+    title_terms: set[str] = field(default_factory=set, compare=False)
 
     @property
     def documents(self) -> int:
