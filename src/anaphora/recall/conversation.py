@@ -234,7 +234,7 @@ class ConversationRecall:
     ) -> _CachedAnswer:
         view, mode = run.view, run.mode
         # What lies in the future counts from then on.
-        coming = int(np.count_nonzero(view.table.ts > run.now))
+        coming = view.count_after(run.now)
         key = (chosen, run.question.text, mode, limits, run.question.spans, run.window, coming)
         answer = self._answers.get(view, key)
         if answer is not None and answer.meaning is not None:

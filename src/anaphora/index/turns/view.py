@@ -34,6 +34,10 @@ RARE: Final = 200
 somewhere in every long text."""
 
 
+_TERMS: Final = 2_048
+"""The most terms whose rows are kept for the next question."""
+
+
 @dataclass(frozen=True, slots=True)
 class TurnWords:
     """The words at one moment: of a segment, of rows in memory by row id, and of the overlay.
@@ -83,6 +87,19 @@ class TurnView:
     @cached_property
     def _has_long_turns(self) -> bool:
         return int(self.table.length.max(initial=0)) > LONG
+
+    @cached_property
+    def _holders(self) -> dict[tuple[str, int | None], NDArray[np.int64]]:
+        """The rows of terms that were looked for one by one."""
+        return {}
+
+    @cached_property
+    def _latest(self) -> float:
+        return float(np.fmax.reduce(self.table.ts, initial=-np.inf))
+
+    def count_after(self, at: float) -> int:
+        """How many turns are dated after a time in seconds since 1970."""
+        return int(np.count_nonzero(self.table.ts > at)) if self._latest > at else 0
 
     def rows(self, conversation_id: str) -> NDArray[np.int64]:
         """Rows of a conversation's turns in their order; none for an unknown one."""
@@ -276,8 +293,15 @@ class TurnView:
 
     def _rows_holding(self, term: str, conversation: int | None) -> NDArray[np.int64]:
         """The rows with a term of the index, each once."""
-        holding_count = self._words.statistics.holding(term)
-        return np.sort(self._find_turns({term: 1.0}, conversation, holding_count)[0])
+        rows = self._holders.get((term, conversation))
+        if rows is None:
+            count = self._words.statistics.holding(term)
+            rows = np.sort(self._find_turns({term: 1.0}, conversation, count)[0])
+            if count <= RARE:
+                if len(self._holders) >= _TERMS:
+                    self._holders.clear()
+                self._holders[term, conversation] = rows
+        return rows
 
     def title(self, conversation: int) -> str:
         """The title of a conversation (a code of `table`), "" if it has none."""

@@ -8,14 +8,13 @@ In a sealed home the words cannot be read, so no word is treated as misspelt.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Final, TypeAlias
 
 from anaphora.index.words.postings import WordStatistics, idf
-from anaphora.language.analyser import QueryWord, language_token, token_of
-from anaphora.language.languages.language import ENGLISH, languages
+from anaphora.language.analyser import QueryWord, token_of
+from anaphora.language.languages.language import ENGLISH
 
 Word: TypeAlias = str | QueryWord
 """A word to look up: of a question, or a token as it is."""
@@ -32,7 +31,7 @@ _READ_AS: Final = 3
 _COMPOUNDS: Final = 6
 """The most compounds of the texts that one word is looked up in."""
 
-_TOKENS: Final = 65_536
+_WORDS: Final = 65_536
 """The most words whose terms are counted once."""
 
 _PART: Final = 4
@@ -78,13 +77,6 @@ def look_up(
     )
 
 
-@lru_cache(maxsize=1)
-def _language_tokens() -> tuple[tuple[str, str], ...]:
-    """(code, token) of the languages whose texts have tokens of their own."""
-    codes = (language.code for language in languages().values() if language.stemmer)
-    return tuple((code, language_token(code)) for code in codes)
-
-
 @dataclass(slots=True)
 class _Looking:
     """One lookup while it is made."""
@@ -103,11 +95,7 @@ class _Looking:
         seen_tokens: set[str] = set()
         mass = 0.0
         # The languages of the texts, as far as these have tokens of their own.
-        self._codes = tuple(
-            code
-            for code, token in _language_tokens()
-            if self._term_of(token) in self._count_holders((token,))
-        )
+        self._codes = self._statistics.languages(self._term_of)
         for word in words:
             query_word = word if isinstance(word, QueryWord) else QueryWord((word,))
             part = self._add_word(query_word)
@@ -130,7 +118,14 @@ class _Looking:
 
     def _add_word(self, word: QueryWord) -> float:
         """Add the terms of a word; its weight in the mass, 0 if no text contains it."""
-        counts = self._count_holders(word.tokens_in(self._codes))
+        # Counted once: texts are looked up by the same few thousand words again and again.
+        held = self._statistics.holders
+        counts = held.get(word)
+        if counts is None:
+            counts = self._count_holders(word.tokens_in(self._codes))
+            if len(held) >= _WORDS:
+                held.clear()
+            held[word] = counts
         if word.exact:
             self._exact.append(tuple(counts))
         if counts:
@@ -143,22 +138,15 @@ class _Looking:
         # Another version or code is not a misspelling of this one.
         return self._add_nearest(word) if word.form and not word.exact else 0.0
 
-    def _count_holders(self, tokens: tuple[str, ...]) -> dict[str, int]:
-        statistics = self._statistics
-        # Counted once: texts are looked up by the same few thousand words again and again.
-        counts = statistics.holders.get(tokens)
-        if counts is None:
-            counts = {}
-            for token in tokens:
-                term, title_term = self._term_of(token), self._term_of(TITLE + token)
-                if count := statistics.holding(term):
-                    counts[term] = count
-                if count := statistics.holding(title_term):
-                    counts[title_term] = count
-                    statistics.title_terms.add(title_term)
-            if len(statistics.holders) >= _TOKENS:
-                statistics.holders.clear()
-            statistics.holders[tokens] = counts
+    def _count_holders(self, tokens: Iterable[str]) -> dict[str, int]:
+        statistics, counts = self._statistics, {}
+        for token in tokens:
+            term, title_term = self._term_of(token), self._term_of(TITLE + token)
+            if count := statistics.holding(term):
+                counts[term] = count
+            if count := statistics.holding(title_term):
+                counts[title_term] = count
+                statistics.title_terms.add(title_term)
         return counts
 
     def _add_terms(self, counts: dict[str, int], factor: float = 1.0) -> float:
@@ -183,7 +171,7 @@ class _Looking:
             # Titles are indexed as English too: they are too short to tell their language.
             compounds.update(
                 self._count_holders(
-                    tuple(dict.fromkeys(token_of(form, c) for c in (word.compounds, ENGLISH)))
+                    dict.fromkeys(token_of(form, c) for c in (word.compounds, ENGLISH))
                 )
             )
         if compounds := {
@@ -218,7 +206,7 @@ class _Looking:
         counts_by_form = {}
         for form in forms:
             tokens = dict.fromkeys(token_of(form, code) for code in (ENGLISH, *self._codes))
-            if counts := self._count_holders(tuple(tokens)):
+            if counts := self._count_holders(tokens):
                 counts_by_form[form] = counts
         if not counts_by_form:
             return 0.0

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -19,6 +19,8 @@ from numpy.typing import NDArray
 
 from anaphora.index.words.segment import Segment
 from anaphora.index.words.vocabulary import Vocabulary
+from anaphora.language.analyser import QueryWord, language_token
+from anaphora.language.languages.language import languages
 
 K1: Final = 1.2
 B: Final = 0.75
@@ -113,20 +115,30 @@ class WordStatistics:
     """How often terms occur in a segment and in the postings beside it, counted together.
 
     Terms in `beside` (titles) are counted and used for misspelt words, but are not documents.
-    `holders` are the counts of the terms that some tokens have, as `lookup` found them, and
-    `title_terms` those of these terms that stand in titles.
+    `holders` are the counts of the terms of words, as `lookup` found them, `title_terms` those
+    terms that stand in titles, and `codes` the languages of the texts, once they are known.
     """
 
     segment: Segment | None
     memory: tuple[MemoryPostings, ...]
     beside: tuple[MemoryPostings, ...] = ()
-    holders: dict[tuple[str, ...], dict[str, int]] = field(default_factory=dict, compare=False)
-    title_terms: set[str] = field(default_factory=set, compare=False)
+    holders: dict[QueryWord, dict[str, int]] = field(default_factory=dict)
+    title_terms: set[str] = field(default_factory=set)
+    codes: list[tuple[str, ...]] = field(default_factory=list)
 
     @property
     def documents(self) -> int:
         """How many documents there are."""
         return self._stored() + sum(postings.count for postings in self.memory)
+
+    def languages(self, term_of: Callable[[str], str]) -> tuple[str, ...]:
+        """The languages of the texts, as far as these have tokens of their own."""
+        if not self.codes:
+            codes = (language.code for language in languages().values() if language.stemmer)
+            self.codes.append(
+                tuple(code for code in codes if self.holding(term_of(language_token(code))))
+            )
+        return self.codes[0]
 
     def vocabularies(self) -> Iterator[Vocabulary]:
         """The words as written, of the segment and of all postings."""
