@@ -33,7 +33,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Final, NamedTuple
@@ -195,8 +195,10 @@ class QueryWord:
     compounds: str = ""
     exact: bool = False
 
-    def tokens_in(self, codes: Iterable[str]) -> tuple[str, ...]:
+    def tokens_in(self, codes: Collection[str]) -> tuple[str, ...]:
         """All its tokens if there are texts in these languages, too."""
+        if not codes or not self.spellings:
+            return self.tokens
         stemmed_tokens = [token_of(spelling, code) for code in codes for spelling in self.spellings]
         return (*self.tokens, *dict.fromkeys(stemmed_tokens))
 

@@ -8,21 +8,19 @@ says so.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.calls.limits import check_cancelled
 from anaphora.calls.moments import EARLIEST, from_epoch
 from anaphora.index.turns.embedded import embedded_text
-from anaphora.language.analyser import QueryWord, analyse, query_words
+from anaphora.language.analyser import analyse, query_words
 from anaphora.rank.budget import LONG, fill, token_cost
-from anaphora.rank.currency import LEAST_SHARE
 from anaphora.rank.embedders import traits_of
 from anaphora.rank.question import (
     TEXTS,
@@ -37,21 +35,19 @@ from anaphora.rank.question import (
 from anaphora.rank.replacement import PairJudge, judge_pairs
 from anaphora.rank.silence import CALIBRATED_FOR, TURN_FLOOR
 from anaphora.rank.stages import spread_over_stages
-from anaphora.rank.statements import HEAD, read_cues
+from anaphora.rank.statements import read_cues
 from anaphora.rank.turn_table import ROLE_ASSISTANT, ROLE_USER, TurnTable
 from anaphora.rank.turns import (
     DEFAULT_WEIGHTS,
     TurnScores,
     Weights,
-    best_rows,
     score_by,
     score_turns,
 )
 from anaphora.reading.inputs import said_text, statement_text
-from anaphora.recall.currency import RELATED, Candidate, order_hits
+from anaphora.recall.currency import Candidate, order_hits
 from anaphora.recall.likelihood import with_floor
 from anaphora.recall.narrowing import (
-    Mask,
     choose_rows,
     narrow_by_times,
     tell_coming,
@@ -61,9 +57,15 @@ from anaphora.recall.passages import Cut, PassageFinder, anywhere
 from anaphora.recall.query import BLANK, check_count, check_share, query_vector
 from anaphora.recall.question import Question, prepare
 from anaphora.recall.reading import Window, begin_reading, day_of, pair_judge, titled_text
+from anaphora.recall.turn_candidates import (
+    HitLimits,
+    QuestionRun,
+    SharedWords,
+    TurnCandidates,
+)
 from anaphora.recall.view_cache import ViewCache
 from anaphora.store.threads.ids import check_id
-from anaphora.text.recalled import quotes_recalled, strip_recalled
+from anaphora.text.recalled import quotes_recalled
 from anaphora.values.conversations import (
     Degraded,
     Recall,
@@ -87,20 +89,17 @@ Rows = NDArray[np.intp]
 
 _ROLES = {ROLE_USER: "user", ROLE_ASSISTANT: "assistant"}
 
-# Candidates are ordered, and their texts read from the disk, in chunks that double: most questions
-# are answered from the first, a long live transcript to exclude or a tight budget needs more.
-FIRST_CHUNK = 18
-
 # Threads with their speakers remembered between questions, and names, unknown ones included.
 _THREADS_KEPT = 256
 _NAMES_KEPT = 512
 
+# Characters of texts, and turns with what shares words with them, kept for the next question.
+_TEXTS_KEPT = 4_000_000
+_OVERHEAD = 100
+_SHARED_KEPT = 2_048
+
 # Turns that are looked at, back and then forth, for the other one of a conversation.
 _STEPS = 4
-
-# How many turns get a score for their words: beyond the best few hundred, the words of a question
-# match by chance, and every one of them costs time.
-WORD_HITS = 200
 
 # BM25 that counts half where the embedder does not read the question's language: what it says of
 # meaning there is little more than which letters two texts share.
@@ -114,67 +113,6 @@ LIKELY = 64
 PATIENCE = 1.0
 
 ANY_TURN = TurnChoice()
-
-# More tokens than any thread holds.
-NO_BUDGET = 1 << 40
-
-
-@dataclass(frozen=True, slots=True)
-class _QuestionRun:
-    """A question to rows of a view. `degraded` gets what was unavailable, `notices` what the
-    caller should know; `unread` gets why its candidates could not be read with it.
-
-    `repetitions`: turns that say the same are several hits. `window`: so many candidates are read.
-    `naming`: the turns whose text names a day of its times, None for none; `alone`: only turns of
-    its times answer it.
-    """
-
-    view: TurnView
-    rows: Rows
-    question: Question
-    mode: RecallMode = "hybrid"
-    repetitions: bool = False
-    window: int = 0
-    naming: Mask | None = None
-    alone: bool = False
-    degraded: list[Degraded] = field(default_factory=list)
-    unread: list[Degraded] = field(default_factory=list)
-    notices: list[str] = field(default_factory=list)
-
-    def look_up(self, words: Sequence[QueryWord]) -> Lookup:
-        """What words are looked up by; a word that is read as another one is told."""
-        lookup = self.view.look_up(words)
-        self.notices.extend(lookup.notices("no turn"))
-        return lookup
-
-    def scope(self) -> tuple[int | None, int]:
-        """The one conversation of the rows (None: several), and how many turns words must score."""
-        if len(self.rows) == len(self.view):
-            return None, WORD_HITS
-        conversation = self.view.table.conversation
-        codes = conversation[self.rows]
-        if int(codes.min()) == int(codes.max()) and len(self.rows) == int(
-            np.count_nonzero(conversation == codes[0])
-        ):
-            return int(codes[0]), WORD_HITS
-        # The best of all are cut before the rows are looked at: those of the rows must be among
-        # them.
-        return None, max(WORD_HITS, len(self.view))
-
-
-@dataclass(frozen=True, slots=True)
-class _HitLimits:
-    """What hits may take up: how many, how many tokens, and which texts are in the prompt.
-
-    `whole`: no passage stands for a long turn. Where anything answers as probably as
-    `floor`, those that hardly do not come (0: they do).
-    """
-
-    top_k: int
-    budget: int = NO_BUDGET
-    live: frozenset[str] = frozenset()
-    whole: bool = False
-    floor: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,6 +153,8 @@ class ConversationRecall:
         self._answers: ViewCache[_CachedAnswer] = ViewCache(embedder.cache_size)
         self._speakers: ViewCache[dict[int, str]] = ViewCache(_THREADS_KEPT)
         self._nicknames: ViewCache[int] = ViewCache(_NAMES_KEPT)
+        self._shared: ViewCache[SharedWords] = ViewCache(_SHARED_KEPT)
+        self._texts: ViewCache[str] = ViewCache(_TEXTS_KEPT, lambda text: _OVERHEAD + len(text))
 
     @property
     def calibrated(self) -> bool:
@@ -253,7 +193,7 @@ class ConversationRecall:
             return Recall((), (BLANK,))
         sync_report, view = self._index.synced_view(conversation_id)
         rows, notices = _choose_rows(view, conversation_id, choice)
-        if mode != "words" and not view.embedded[rows].all():
+        if mode != "words" and not _are_embedded(view, rows):
             likely = _pick_likely(view, rows, question)
             sync_report, view = self._index.embed_first(likely, PATIENCE, conversation_id)
             rows, notices = _choose_rows(view, conversation_id, choice)
@@ -265,17 +205,18 @@ class ConversationRecall:
         narrowing = narrow_by_times(view.table, rows, question, named_turns, now)
         if silent_times is not None:
             silent_times.extend(narrowing.notices)
-        run = _QuestionRun(
+        run = QuestionRun(
             view,
             narrowing.rows,
             question,
+            now.timestamp(),
             mode,
             window=window,
             naming=np.any(named_turns, axis=0) if named_turns else None,
             alone=question.asks_time_alone,
         )
         live = frozenset(text.strip() for text in exclude)
-        limits = _HitLimits(top_k, budget, live, whole, 0.0 if run.alone else floor)
+        limits = HitLimits(top_k, budget, live, whole, 0.0 if run.alone else floor)
         answer = self._answer_cached(run, limits, (conversation_id, choice))
         degradations += answer.degraded
         coming = tell_coming(((hit.text, hit.ts) for hit in answer.hits), question.times, now)
@@ -289,11 +230,11 @@ class ConversationRecall:
         return with_floor(recall, answer.answered, limits.floor)
 
     def _answer_cached(
-        self, run: _QuestionRun, limits: _HitLimits, chosen: tuple[str | None, TurnChoice]
+        self, run: QuestionRun, limits: HitLimits, chosen: tuple[str | None, TurnChoice]
     ) -> _CachedAnswer:
         view, mode = run.view, run.mode
         # What lies in the future counts from then on.
-        coming = int(np.count_nonzero(view.table.ts > self._clock().timestamp()))
+        coming = view.count_after(run.now)
         key = (chosen, run.question.text, mode, limits, run.question.spans, run.window, coming)
         answer = self._answers.get(view, key)
         if answer is not None and answer.meaning is not None:
@@ -324,19 +265,20 @@ class ConversationRecall:
         if question.is_blank or not len(rows):
             return Recall()
         named_turns = turns_naming(view.table, question, view.naming)
-        run = _QuestionRun(
+        run = QuestionRun(
             view,
             rows,
             question,
+            self._clock().timestamp(),
             repetitions=True,
             naming=np.any(named_turns, axis=0) if named_turns else None,
         )
         meaning, scores = self._score(run)
-        hits, answer_probability = self._fill(run, meaning, scores, _HitLimits(top_k))
+        hits, answer_probability = self._fill(run, meaning, scores, HitLimits(top_k))
         degradations = (*question.notices, *run.degraded)
         return Recall(hits, degradations, confidence=answer_probability, notices=tuple(run.notices))
 
-    def _score(self, run: _QuestionRun) -> tuple[str | None, TurnScores]:
+    def _score(self, run: QuestionRun) -> tuple[str | None, TurnScores]:
         """Score the rows by what the mode asks for, by words alone where vectors cannot be had.
 
         The first value is the text whose vector was needed.
@@ -346,7 +288,7 @@ class ConversationRecall:
             cosine = self._compute_cosine(run, run.question.text)
             if cosine is not None:
                 return run.question.text, score_by("meaning", cosine, rows=rows)
-        only, limit = run.scope()
+        only, limit = run.scope
         if mode == "words":
             words = view.words(run.look_up(run.question.asked_words), only)
             return None, score_by("words", words, rows=rows)
@@ -374,7 +316,7 @@ class ConversationRecall:
             words,
             cosine,
             weights,
-            rows=rows,
+            rows=None if run.is_whole else rows,
             alike=alike,
             titles=titles,
             exact=exact,
@@ -411,21 +353,21 @@ class ConversationRecall:
         return nicknames
 
     def _compute_cosine(
-        self, run: _QuestionRun, text: str, words: NDArray[np.float32] | None = None
+        self, run: QuestionRun, text: str, words: NDArray[np.float32] | None = None
     ) -> NDArray[np.float32] | None:
         vector = query_vector(self._embedder, text, run.degraded)
         if vector is None:
             return None
         view, rows = run.view, run.rows
-        if len(rows) < len(view):
-            cosine = view.cosine(vector, rows)
-        else:
+        if run.is_whole:
             cosine = view.cosine(vector, also=None if words is None else np.flatnonzero(words))
+        else:
+            cosine = view.cosine(vector, rows)
         # By cosine alone, it is the embedder's own.
         return cosine if run.mode == "vector" else self._embedder.calibration.asked.apply(cosine)
 
     def _fill(
-        self, run: _QuestionRun, meaning: str | None, scores: TurnScores, limits: _HitLimits
+        self, run: QuestionRun, meaning: str | None, scores: TurnScores, limits: HitLimits
     ) -> tuple[tuple[TurnHit, ...], float | None]:
         """The hits, and the probability that one of them answers, None where it is not known."""
         view, confidence = run.view, None
@@ -434,16 +376,26 @@ class ConversationRecall:
             return None if meaning is None else query_vector(self._embedder, meaning, [])
 
         finder = PassageFinder(view, run.question.words, vector, self._cut)
-        candidates = self._list_candidates(run, scores, limits, finder)
+        turns = TurnCandidates(
+            run,
+            scores,
+            limits,
+            self._weights,
+            finder,
+            lambda rows: self._read_texts(view, rows),
+            self._embedder.calibration.alike.apply,
+            self._shared,
+        )
+        candidates = turns.best_first()
         if run.mode == "hybrid":
             window = self._open_window(run, scores)
-            is_rated = not run.degraded and bool(view.embedded[run.rows].all())
+            is_rated = not run.degraded and (
+                view.is_embedded or bool(view.embedded[run.rows].all())
+            )
             ordering = order_hits(
                 window.ordered(candidates),
                 run.question.text,
-                lambda candidate: map(
-                    window.as_read, self._find_sharing(run, scores, limits, finder, candidate)
-                ),
+                lambda candidate: map(window.as_read, turns.sharing(candidate)),
                 run.question.spans,
                 statements=len(run.rows),
                 repetitions=run.repetitions,
@@ -469,7 +421,7 @@ class ConversationRecall:
             hits.append(finder.shortened(hit, int(scores.rows[pick.hit.index]), pick.room))
         return tuple(hits), confidence
 
-    def _open_window(self, run: _QuestionRun, scores: TurnScores) -> Window:
+    def _open_window(self, run: QuestionRun, scores: TurnScores) -> Window:
         """What reads the first candidates of a question, each with the turn before it."""
         view, table = run.view, run.view.table
 
@@ -480,9 +432,9 @@ class ConversationRecall:
             earlier = table.previous[rows]
             beside = (earlier >= 0) & (table.session[earlier] == table.session[rows])
             rows_before = np.unique(earlier[beside])
-            texts = self._index.texts_of(view, rows_before)
             previous_turns = {}
-            for row, text in zip(rows_before.tolist(), texts, strict=True):
+            before = rows_before.tolist()
+            for row, text in zip(before, self._read_texts(view, before), strict=True):
                 # What was forgotten meanwhile, and what only quotes a recall, is nothing.
                 if text := embedded_text(text).strip():
                     speaker = int(table.speaker[row])
@@ -510,94 +462,11 @@ class ConversationRecall:
             run.unread,
         )
 
-    def _list_candidates(
-        self, run: _QuestionRun, scores: TurnScores, limits: _HitLimits, finder: PassageFinder
-    ) -> Iterator[Candidate]:
-        """The candidates, best first, without the turns of the live transcript."""
-        view = run.view
-        read_count, size = 0, max(FIRST_CHUNK, limits.top_k + 2, run.window + 1)
-        while True:
-            check_cancelled()
-            chunk = best_rows(view.table, scores, read_count + size)[read_count:]
-            for index, text in self._read_live_texts(view, scores, limits, chunk):
-                candidate = self._make_candidate(view.table, scores, finder, index, text)
-                if run.naming is not None:
-                    timely = bool(run.naming[scores.rows[index]])
-                    candidate = replace(candidate, timely=timely)
-                yield self._add_title(view, scores, candidate)
-            if len(chunk) < size:
-                return
-            read_count, size = read_count + size, 2 * size
-
-    def _make_candidate(
-        self, table: TurnTable, scores: TurnScores, finder: PassageFinder, index: int, text: str
-    ) -> Candidate:
-        meaning, speaker_factor = scores.factors.get("meaning"), scores.factors.get("speaker")
-        row = int(scores.rows[index])
-        speaker = int(table.speaker[row])
-        return Candidate(
-            index,
-            text,
-            float(scores.total[index]),
-            0.0 if meaning is None else float(meaning[index]) * self._weights.cosine_of_meaning,
-            float(table.ts[row]),
-            table.speakers[speaker] if speaker >= 0 else "",
-            int(table.role[row]) == ROLE_ASSISTANT,
-            speaker_factor is not None and speaker >= 0 and float(speaker_factor[index]) > 0.0,
-            finder.compared(text, row),
-            coming=bool(table.ts[row] > self._clock().timestamp()),
-        )
-
-    def _add_title(self, view: TurnView, scores: TurnScores, candidate: Candidate) -> Candidate:
-        """A candidate with the title of its conversation, if that contains words asked for."""
-        titles = scores.factors.get("title")
-        if titles is None or not (title_match := float(titles[candidate.index])):
-            return candidate
-        title = view.title(int(view.table.conversation[scores.rows[candidate.index]]))
-        share = title_match * self._weights.scale / self._weights.title
-        return replace(candidate, title=title, titled=min(1.0, share))
-
     def title_of(self, conversation_id: str) -> str:
         """What a conversation is called, "" where it has no name."""
         view = self._index.view()
         rows = view.rows(conversation_id)
         return view.title(int(view.table.conversation[rows[0]])) if len(rows) else ""
-
-    def _find_sharing(
-        self,
-        run: _QuestionRun,
-        scores: TurnScores,
-        limits: _HitLimits,
-        finder: PassageFinder,
-        candidate: Candidate,
-    ) -> Iterator[Candidate]:
-        """The turns that share most of the words of a candidate and may be compared with it."""
-        view, rows = run.view, scores.rows
-        only, limit = run.scope()
-        passage = (candidate.passage or candidate.text)[:HEAD]
-        shared_weights = view.sharing(query_words(passage), only, limit)[rows]
-        near_rows = np.flatnonzero(
-            (shared_weights > 0) & (scores.total >= LEAST_SHARE * candidate.score)
-        )
-        # Of what shares as much the latest: it may be what holds now. A text that was said many
-        # times is one of them.
-        latest: dict[tuple[bytes, int, int], int] = {}
-        table = view.table
-        for index in near_rows[np.lexsort((-near_rows, -shared_weights[near_rows]))].tolist():
-            row = int(rows[index])
-            wording = (view.hashes[row], int(table.speaker[row]), int(table.role[row]))
-            latest.setdefault(wording, index)
-            if len(latest) > RELATED:
-                break
-        latest_rows = np.array(list(latest.values()), np.intp)
-        closeness = view.closeness(int(rows[candidate.index]), rows[latest_rows])
-        closeness = self._embedder.calibration.alike.apply(closeness)
-        closeness_by_row = dict(zip(latest_rows.tolist(), closeness.tolist(), strict=True))
-        for index, text in self._read_live_texts(view, scores, limits, latest_rows):
-            if index != candidate.index:
-                hit = self._make_candidate(view.table, scores, finder, index, text)
-                hit = self._add_title(view, scores, hit)
-                yield replace(hit, closeness=closeness_by_row[index])
 
     def _read_related(
         self,
@@ -605,7 +474,7 @@ class ConversationRecall:
         scores: TurnScores,
         hits: Sequence[Candidate],
         finder: PassageFinder,
-        limits: _HitLimits,
+        limits: HitLimits,
     ) -> Mapping[int, RelatedTurn]:
         """The turns that the hits are about, by their places; without those forgotten since.
 
@@ -618,7 +487,7 @@ class ConversationRecall:
             candidate.older_than for candidate in hits if candidate.older_than is not None
         }
         indexes = sorted(related_indexes)
-        texts = self._index.texts_of(view, scores.rows[indexes]) if indexes else ()
+        texts = self._read_texts(view, scores.rows[indexes].tolist()) if indexes else ()
         turns = {}
         for index, text in zip(indexes, texts, strict=True):
             row = int(scores.rows[index])
@@ -628,15 +497,15 @@ class ConversationRecall:
                 turns[index] = finder.shortened(turn, row, room)
         return turns
 
-    def _read_live_texts(
-        self, view: TurnView, scores: TurnScores, limits: _HitLimits, indexes: Rows
-    ) -> Iterator[tuple[int, str]]:
-        texts = self._index.texts_of(view, scores.rows[indexes])
-        for index, text in zip(indexes, texts, strict=True):
-            # An empty text is a turn that was forgotten since the view was taken; one that
-            # only quotes what was recalled says nothing itself.
-            if strip_recalled(text) and text.strip() not in limits.live:
-                yield int(index), text
+    def _read_texts(self, view: TurnView, rows: Sequence[int]) -> list[str]:
+        """The texts of rows; those that were read before for the same view come from memory."""
+        texts = {row: self._texts.get(view, row) for row in rows}
+        if missing := [row for row, text in texts.items() if text is None]:
+            for row, text in zip(missing, self._index.texts_of(view, missing), strict=True):
+                texts[row] = text
+                if text:
+                    self._texts.put(view, row, text)
+        return [texts[row] or "" for row in rows]
 
     def _make_hit(
         self,
@@ -693,10 +562,16 @@ def _choose_rows(
 ) -> tuple[Rows, tuple[str, ...]]:
     """The rows of one conversation, or of all, that were chosen, and what to say of the choice."""
     if conversation_id is None:
-        rows = np.arange(len(view), dtype=np.intp)
+        rows = view.all_rows
+        if choice == ANY_TURN:
+            return rows, ()
     else:
         rows = view.rows(conversation_id)
     return choose_rows(view.table, rows, choice)
+
+
+def _are_embedded(view: TurnView, rows: Rows) -> bool:
+    return view.is_embedded or bool(view.embedded[rows].all())
 
 
 def _pick_likely(view: TurnView, rows: Rows, question: Question) -> list[bytes]:
@@ -720,7 +595,7 @@ def _estimate_meaning(
     for_all: bool,
 ) -> NDArray[np.float32] | None:
     """What words tell of the meaning of turns without a vector, or of all turns."""
-    if not for_all and view.embedded.all():
+    if not for_all and view.is_embedded:
         return None
     similarity = view.alike(looked_up, words, len(analyse(reading.meaning)))
     if not for_all:

@@ -307,7 +307,7 @@ class IndexCore:
         The index must be open.
         """
         view, failures = self.state.view(), self.state.failures
-        if view.embedded.all():
+        if view.is_embedded:
             return []
         rows = np.flatnonzero(~view.embedded).tolist()
         unembedded_hashes = dict.fromkeys(view.hashes[row] for row in rows)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final
 
 from anaphora.embed.chunking import first_pieces
@@ -29,8 +30,12 @@ def embedded_text(text: str) -> str:
     return "\n".join(own_text[start:end] for start, end in embedded_spans(own_text))
 
 
-def embedded_spans(text: str) -> list[tuple[int, int]]:
-    """The spans of a text that are embedded, separated at line ends."""
+@lru_cache(maxsize=64)
+def embedded_spans(text: str) -> Sequence[tuple[int, int]]:
+    """The spans of a text that are embedded, separated at line ends.
+
+    Those of a long text are asked for by every question that it is a candidate for.
+    """
     spans: list[tuple[int, int]] = []
     begin = at = 0
     block = -1

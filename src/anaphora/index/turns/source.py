@@ -47,7 +47,7 @@ _REMEMBERED = 64
 # A stat takes 2.5 microseconds. With more files than this, an unchanged directory (every write that
 # renames a file into it changes it) is trusted for a while; an edit in place is noticed that much
 # later.
-_MANY_FILES = 256
+_MANY_FILES = 32
 _BELIEVED_NS = 2_000_000_000
 _OPENING = b'{"turns":['
 
@@ -89,6 +89,8 @@ class FileThreadSource:
         self._wall_ns = wall_ns
         self._names: dict[str, str | None] = {}
         self._scanned: tuple[int, int, dict[str, Identity]] = (0, 0, {})
+        # Files and checkpoints that did not differ.
+        self._settled: tuple[object, object] = (None, None)
         self._remembered: OrderedDict[str, _HashedPrefix] = OrderedDict()
 
     def notes_version(self) -> int:
@@ -108,12 +110,17 @@ class FileThreadSource:
                 identity = None
             return [] if self._trusted(checkpoints.get(only), identity) else [only]
         files = self._files()
+        if files is self._settled[0] and checkpoints is self._settled[1]:
+            return []
         differing = [
             key
             for key, identity_now in files.items()
             if not self._trusted(checkpoints.get(key), identity_now)
         ]
-        return differing + [key for key in checkpoints if key not in files]
+        differing += [key for key in checkpoints if key not in files]
+        if not differing:
+            self._settled = files, checkpoints
+        return differing
 
     def change(
         self,

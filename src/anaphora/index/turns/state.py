@@ -79,7 +79,7 @@ class State:
         codes = self._speakers.codes(delta.speakers)
         delta.turns.rows["speaker"] = codes
         self._turns = self._turns.join(delta.turns)
-        self.checkpoints.update(delta.checkpoints)
+        self.checkpoints = {**self.checkpoints, **delta.checkpoints}
         self._titles.follow(delta.checkpoints.values())
         thread_codes = np.array(
             [checkpoint.code for checkpoint in self.checkpoints.values()], np.int64

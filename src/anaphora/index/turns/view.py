@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from anaphora.index.turns.titles import title_shares
 from anaphora.index.turns.vectors import AnnView
 from anaphora.index.vectors.matrix import MatrixView
+from anaphora.index.words.index import best_of
 from anaphora.index.words.lookup import Lookup, Word, look_up
 from anaphora.index.words.postings import WordStatistics, full_score, score
 from anaphora.rank.turn_table import TurnTable
@@ -33,6 +35,10 @@ RARE: Final = 200
 somewhere in every long text."""
 
 
+_TERMS: Final = 2_048
+"""The most terms whose rows are kept for the next question."""
+
+
 @dataclass(frozen=True, slots=True)
 class TurnWords:
     """The words at one moment: of a segment, of rows in memory by row id, and of the overlay.
@@ -49,11 +55,12 @@ class TurnWords:
     titles: Mapping[int, str]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class TurnView:
     """N turns at one moment. `table` has their columns, `embedded` (N,) whether they have vectors.
 
-    All dense results have one entry per row of `table`.
+    All dense results have one entry per row of `table`. What does not change from question to
+    question is worked out once: at a million turns every pass over them takes time.
     """
 
     table: TurnTable
@@ -66,6 +73,33 @@ class TurnView:
 
     def __len__(self) -> int:
         return len(self.table)
+
+    @cached_property
+    def all_rows(self) -> NDArray[np.intp]:
+        """The rows of all turns."""
+        return np.arange(len(self), dtype=np.intp)
+
+    @cached_property
+    def is_embedded(self) -> bool:
+        """Whether all turns have vectors."""
+        return bool(self.embedded.all())
+
+    @cached_property
+    def _has_long_turns(self) -> bool:
+        return int(self.table.length.max(initial=0)) > LONG
+
+    @cached_property
+    def _holders(self) -> dict[tuple[str, int | None], NDArray[np.int64]]:
+        """The rows of terms that were looked for one by one."""
+        return {}
+
+    @cached_property
+    def _latest(self) -> float:
+        return float(np.fmax.reduce(self.table.ts, initial=-np.inf))
+
+    def count_after(self, at: float) -> int:
+        """How many turns are dated after a time in seconds since 1970."""
+        return int(np.count_nonzero(self.table.ts > at)) if self._latest > at else 0
 
     def rows(self, conversation_id: str) -> NDArray[np.int64]:
         """Rows of a conversation's turns in their order; none for an unknown one."""
@@ -93,7 +127,7 @@ class TurnView:
         best_cosines = self._cosines_of_texts(vector, rows, also)
         if not len(best_cosines):
             return scores
-        if self.embedded.all():
+        if self.is_embedded:
             return best_cosines[self._entries]
         scores[self.embedded] = best_cosines[self._entries[self.embedded]]
         return scores
@@ -165,10 +199,10 @@ class TurnView:
         """
         scores = np.zeros(len(self), np.float32)
         weights = self._looked_up(terms).weights if len(self) else {}
-        if not weights:
-            return scores
-        self._add_turns(scores, weights, conversation, limit)
-        self._raise_long(scores, weights, conversation)
+        if weights:
+            rows, rows_scores = self._find_turns(weights, conversation, limit)
+            scores[rows] = rows_scores
+            self._raise_long(scores, weights, conversation)
         return scores
 
     def exact(self, looked_up: Lookup, conversation: int | None = None) -> NDArray[np.float32]:
@@ -195,36 +229,34 @@ class TurnView:
 
     def sharing(
         self, terms: Sequence[Word], conversation: int | None, limit: int
-    ) -> NDArray[np.float32]:
-        """BM25 of the turns, shape (N,), for the `RAREST` of `terms` with the highest weights."""
-        scores = np.zeros(len(self), np.float32)
+    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """Rows and BM25 of the turns with the `RAREST` of `terms` that have the highest weights."""
         weights = self.look_up(terms).weights if len(self) else {}
         rarest = dict(sorted(weights.items(), key=lambda pair: (-pair[1], pair[0]))[:RAREST])
-        if rarest:
-            self._add_turns(scores, rarest, conversation, limit)
-        return scores
+        return self._find_turns(rarest, conversation, limit)
 
-    def _add_turns(
-        self,
-        scores: NDArray[np.float32],
-        weights: Mapping[str, float],
-        conversation: int | None,
-        limit: int,
-    ) -> None:
+    def _find_turns(
+        self, weights: Mapping[str, float], conversation: int | None, limit: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """Rows and BM25 of the turns with any of some terms, each once: see `words`."""
         statistics = self._words.statistics
+        hits = [(np.empty(0, np.int64), np.empty(0, np.float32))]
         for postings, row_of in zip(statistics.parts, self._words.rows_of, strict=True):
+            if not postings.count:
+                continue
             keys, parts = score(postings, weights, statistics.average())
             # Documents added to memory since this view was made are beyond its rows.
             in_view = keys < len(row_of)
-            rows, parts = row_of[keys[in_view]], parts[in_view]
+            rows, parts = row_of[keys[in_view]].astype(np.int64), parts[in_view]
             matching = rows >= 0
             if conversation is not None:
                 matching &= self.table.conversation[rows] == conversation
-            sums = np.bincount(rows[matching], parts[matching], len(self))
+            rows, positions = np.unique(rows[matching], return_inverse=True)
+            sums = np.bincount(positions, parts[matching], len(rows)).astype(np.float32)
             if postings is statistics.segment:
-                hits = np.flatnonzero(sums)
-                sums[hits[np.lexsort((hits, -sums[hits]))[limit:]]] = 0.0
-            scores += sums.astype(np.float32)
+                rows, sums = best_of(rows, sums, limit)
+            hits.append((rows, sums))
+        return np.concatenate([rows for rows, _ in hits]), np.concatenate([s for _, s in hits])
 
     def _raise_long(
         self,
@@ -239,23 +271,33 @@ class TurnView:
         gain from n tries: that one of n turns has the term is ln(n) less surprising. A turn of
         average length that has a term once has the term's idf as its BM25.
         """
-        lengths, statistics = self.table.length, self._words.statistics
-        if not len(lengths) or int(lengths.max()) <= LONG:
+        if not self._has_long_turns:
             return
-        raised_scores = np.zeros(len(self), np.float32)
+        lengths, statistics = self.table.length, self._words.statistics
+        average = statistics.average()
+        raised_scores: dict[int, np.float32] = {}
         for term, weight in weights.items():
             if statistics.holding(term) <= RARE:
                 rows = self._rows_holding(term, conversation)
                 rows = rows[lengths[rows] > LONG]
-                tries = np.log(lengths[rows] / statistics.average())
-                raised_scores[rows] += np.clip(weight - tries, 0.0, weight)
-        np.maximum(scores, raised_scores, out=scores)
+                tries = np.log(lengths[rows] / average)
+                gains = np.clip(weight - tries, 0.0, weight)
+                for row, gain in zip(rows.tolist(), gains, strict=True):
+                    raised_scores[row] = np.float32(raised_scores.get(row, 0.0) + gain)
+        for row, raised_score in raised_scores.items():
+            scores[row] = max(scores[row], raised_score)
 
     def _rows_holding(self, term: str, conversation: int | None) -> NDArray[np.int64]:
         """The rows with a term of the index, each once."""
-        scores = np.zeros(len(self), np.float32)
-        self._add_turns(scores, {term: 1.0}, conversation, self._words.statistics.holding(term))
-        return np.flatnonzero(scores)
+        rows = self._holders.get((term, conversation))
+        if rows is None:
+            count = self._words.statistics.holding(term)
+            rows = np.sort(self._find_turns({term: 1.0}, conversation, count)[0])
+            if count <= RARE:
+                if len(self._holders) >= _TERMS:
+                    self._holders.clear()
+                self._holders[term, conversation] = rows
+        return rows
 
     def title(self, conversation: int) -> str:
         """The title of a conversation (a code of `table`), "" if it has none."""

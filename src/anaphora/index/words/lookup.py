@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from anaphora.index.words.postings import WordStatistics, idf
-from anaphora.language.analyser import QueryWord, language_token, token_of
-from anaphora.language.languages.language import ENGLISH, languages
+from anaphora.language.analyser import QueryWord, token_of
+from anaphora.language.languages.language import ENGLISH
 
 Word: TypeAlias = str | QueryWord
 """A word to look up: of a question, or a token as it is."""
@@ -30,6 +30,9 @@ _READ_AS: Final = 3
 
 _COMPOUNDS: Final = 6
 """The most compounds of the texts that one word is looked up in."""
+
+_WORDS: Final = 65_536
+"""The most words whose terms are counted once."""
 
 _PART: Final = 4
 _JOINTS: Final = ("", "s", "es", "n", "en", "er", "e")
@@ -84,7 +87,6 @@ class _Looking:
     _codes: tuple[str, ...] = ()
     _weights: dict[str, float] = field(default_factory=dict)
     _titles: dict[str, float] = field(default_factory=dict)
-    _of_titles: set[str] = field(default_factory=set)
     _read_as: list[tuple[str, str]] = field(default_factory=list)
     _exact: list[tuple[str, ...]] = field(default_factory=list)
 
@@ -93,12 +95,7 @@ class _Looking:
         seen_tokens: set[str] = set()
         mass = 0.0
         # The languages of the texts, as far as these have tokens of their own.
-        self._codes = tuple(
-            language.code
-            for language in languages().values()
-            if language.stemmer
-            and self._statistics.holding(self._term_of(language_token(language.code)))
-        )
+        self._codes = self._statistics.languages(self._term_of)
         for word in words:
             query_word = word if isinstance(word, QueryWord) else QueryWord((word,))
             part = self._add_word(query_word)
@@ -121,7 +118,14 @@ class _Looking:
 
     def _add_word(self, word: QueryWord) -> float:
         """Add the terms of a word; its weight in the mass, 0 if no text contains it."""
-        counts = self._count_holders(word.tokens_in(self._codes))
+        # Counted once: texts are looked up by the same few thousand words again and again.
+        held = self._statistics.holders
+        counts = held.get(word)
+        if counts is None:
+            counts = self._count_holders(word.tokens_in(self._codes))
+            if len(held) >= _WORDS:
+                held.clear()
+            held[word] = counts
         if word.exact:
             self._exact.append(tuple(counts))
         if counts:
@@ -135,21 +139,21 @@ class _Looking:
         return self._add_nearest(word) if word.form and not word.exact else 0.0
 
     def _count_holders(self, tokens: Iterable[str]) -> dict[str, int]:
-        counts: dict[str, int] = {}
+        statistics, counts = self._statistics, {}
         for token in tokens:
             term, title_term = self._term_of(token), self._term_of(TITLE + token)
-            if count := self._statistics.holding(term):
+            if count := statistics.holding(term):
                 counts[term] = count
-            if count := self._statistics.holding(title_term):
+            if count := statistics.holding(title_term):
                 counts[title_term] = count
-                self._of_titles.add(title_term)
+                statistics.title_terms.add(title_term)
         return counts
 
     def _add_terms(self, counts: dict[str, int], factor: float = 1.0) -> float:
         """Add terms that mean the same: they are as rare as all of them together."""
         weight = idf(self._documents, min(self._documents, sum(counts.values())))
         for term in counts:
-            if term in self._of_titles:
+            if term in self._statistics.title_terms:
                 # Two words may be parts of one compound: "Zahnarzt", "Termin", "Zahnarzttermin".
                 self._titles[term] = self._titles.get(term, 0.0) + factor * weight
             else:

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -19,6 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.index.words.vocabulary import Vocabulary
+from anaphora.language.analyser import QueryWord, language_token
+from anaphora.language.languages.language import languages
 
 K1: Final = 1.2
 B: Final = 0.75
@@ -117,12 +119,12 @@ class MemoryPostings:
         if forms:
             self._forms.update(dict.fromkeys(forms.split(" ")))
             self._vocabulary = None
-        for field, text in enumerate(texts):
+        for number, text in enumerate(texts):
             words = text.split(" ") if text else []
-            postings = self._postings[field]
+            postings = self._postings[number]
             for term, occurrences in Counter(words).items():
                 postings.setdefault(term, []).append((key, occurrences, len(words)))
-            self.tokens[field] += len(words)
+            self.tokens[number] += len(words)
         self.count += 1
 
     def holding(self, term: str, field: int = 0) -> int:
@@ -143,11 +145,16 @@ class WordStatistics:
     """How often terms occur in a segment and in the postings beside it, counted together.
 
     Terms in `beside` (titles) are counted and used for misspelt words, but are not documents.
+    `holders` are the counts of the terms of words, as `lookup` found them, `title_terms` those
+    terms that stand in titles, and `codes` the languages of the texts, once they are known.
     """
 
     segment: Postings | None
     memory: tuple[Postings, ...]
     beside: tuple[Postings, ...] = ()
+    holders: dict[QueryWord, dict[str, int]] = field(default_factory=dict)
+    title_terms: set[str] = field(default_factory=set)
+    codes: list[tuple[str, ...]] = field(default_factory=list)
 
     @property
     def parts(self) -> tuple[Postings, ...]:
@@ -158,6 +165,15 @@ class WordStatistics:
     def documents(self) -> int:
         """How many documents there are."""
         return sum(postings.count for postings in self.parts)
+
+    def languages(self, term_of: Callable[[str], str]) -> tuple[str, ...]:
+        """The languages of the texts, as far as these have tokens of their own."""
+        if not self.codes:
+            codes = (language.code for language in languages().values() if language.stemmer)
+            self.codes.append(
+                tuple(code for code in codes if self.holding(term_of(language_token(code))))
+            )
+        return self.codes[0]
 
     def vocabularies(self) -> Iterator[Vocabulary]:
         """The words as written, of the segment and of all postings."""

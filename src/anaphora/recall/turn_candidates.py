@@ -1,0 +1,254 @@
+"""The turns of one question as candidates: which come next, and which say most of the same.
+
+In: a question to rows of a view, and their scores. Out: candidates with their texts, best first,
+and those that share most of the words of one of them. A text is read when it is needed, once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anaphora.calls.limits import check_cancelled
+from anaphora.language.analyser import QueryWord, query_words
+from anaphora.rank.currency import LEAST_SHARE
+from anaphora.rank.statements import HEAD
+from anaphora.rank.turn_table import ROLE_ASSISTANT
+from anaphora.rank.turns import TurnScores, Weights, best_rows
+from anaphora.recall.currency import RELATED, Candidate
+from anaphora.recall.passages import PassageFinder
+from anaphora.recall.view_cache import ViewCache
+from anaphora.text.recalled import strip_recalled
+from anaphora.values.conversations import Degraded, RecallMode
+
+if TYPE_CHECKING:
+    from anaphora.index.turns.view import TurnView
+    from anaphora.index.words.lookup import Lookup
+    from anaphora.recall.narrowing import Mask
+    from anaphora.recall.question import Question
+
+Rows = NDArray[np.intp]
+SharedWords = tuple[NDArray[np.int64], NDArray[np.float32]]
+"""Rows that share words with one, and how much."""
+
+FIRST_CHUNK: Final = 18
+"""Candidates are ordered, and their texts read from the disk, in chunks that double: most questions
+are answered from the first, a long live transcript to exclude or a tight budget needs more."""
+
+WORD_HITS: Final = 200
+"""How many turns get a score for their words: beyond the best few hundred, the words of a question
+match by chance, and every one of them costs time."""
+
+NO_BUDGET: Final = 1 << 40
+"""More tokens than any thread holds."""
+
+
+@dataclass(frozen=True)
+class QuestionRun:
+    """A question to rows of a view. `degraded` gets what was unavailable, `notices` what the
+    caller should know; `unread` gets why its candidates could not be read with it.
+
+    `repetitions`: turns that say the same are several hits. `window`: so many candidates are read.
+    `naming`: the turns whose text names a day of its times, None for none; `alone`: only turns of
+    its times answer it. `now` is when it is asked, in seconds since 1970.
+    """
+
+    view: TurnView
+    rows: Rows
+    question: Question
+    now: float
+    mode: RecallMode = "hybrid"
+    repetitions: bool = False
+    window: int = 0
+    naming: Mask | None = None
+    alone: bool = False
+    degraded: list[Degraded] = field(default_factory=list)
+    unread: list[Degraded] = field(default_factory=list)
+    notices: list[str] = field(default_factory=list)
+
+    def look_up(self, words: Sequence[QueryWord]) -> Lookup:
+        """What words are looked up by; a word that is read as another one is told."""
+        lookup = self.view.look_up(words)
+        self.notices.extend(lookup.notices("no turn"))
+        return lookup
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether its rows are those of all turns."""
+        return len(self.rows) == len(self.view)
+
+    @cached_property
+    def scope(self) -> tuple[int | None, int]:
+        """The one conversation of the rows (None: several), and how many turns words must score."""
+        if self.is_whole:
+            return None, WORD_HITS
+        conversation = self.view.table.conversation
+        codes = conversation[self.rows]
+        if int(codes.min()) == int(codes.max()) and len(self.rows) == int(
+            np.count_nonzero(conversation == codes[0])
+        ):
+            return int(codes[0]), WORD_HITS
+        # The best of all are cut before the rows are looked at: those of the rows must be among
+        # them.
+        return None, max(WORD_HITS, len(self.view))
+
+
+@dataclass(frozen=True, slots=True)
+class HitLimits:
+    """What hits may take up: how many, how many tokens, and which texts are in the prompt.
+
+    `whole`: no passage stands for a long turn. Where anything answers as probably as
+    `floor`, those that hardly do not come (0: they do).
+    """
+
+    top_k: int
+    budget: int = NO_BUDGET
+    live: frozenset[str] = frozenset()
+    whole: bool = False
+    floor: float = 0.0
+
+
+@dataclass(frozen=True)
+class TurnCandidates:
+    """The scored turns of one question.
+
+    `texts_of` reads the texts of rows, `alike` calibrates the cosines of two turns, and `shared`
+    keeps what shares words with a turn: that is the same for every question to one view.
+    """
+
+    run: QuestionRun
+    scores: TurnScores
+    limits: HitLimits
+    weights: Weights
+    finder: PassageFinder
+    texts_of: Callable[[Sequence[int]], Sequence[str]]
+    alike: Callable[[NDArray[np.float32]], NDArray[np.float32]]
+    shared: ViewCache[SharedWords]
+
+    def best_first(self) -> Iterator[Candidate]:
+        """The candidates, best first, without the turns of the live transcript."""
+        read_count = 0
+        size = max(FIRST_CHUNK, self.limits.top_k + 2, self.run.window + 1)
+        while True:
+            check_cancelled()
+            indexes = best_rows(self.run.view.table, self.scores, read_count + size)[read_count:]
+            yield from self._read(indexes)
+            if len(indexes) < size:
+                return
+            read_count, size = read_count + size, 2 * size
+
+    def sharing(self, candidate: Candidate) -> Iterator[Candidate]:
+        """The turns that share most of the words of a candidate and may be compared with it."""
+        view, scores = self.run.view, self.scores
+        own_row = int(scores.rows[candidate.index])
+        rows, shared_weights = self._find_shared(candidate, own_row)
+        if not self.run.is_whole:
+            indexes = self._indexes[rows]
+            rows, shared_weights = rows[indexes >= 0], shared_weights[indexes >= 0]
+            indexes = indexes[indexes >= 0]
+        else:
+            indexes = rows
+        near = scores.total[indexes] >= LEAST_SHARE * candidate.score
+        indexes, shared_weights = indexes[near], shared_weights[near]
+        # Of what shares as much the latest: it may be what holds now. A text that was said many
+        # times is one of them.
+        indexes = indexes[np.lexsort((-indexes, -shared_weights))]
+        rows = scores.rows[indexes]
+        table = view.table
+        latest: dict[tuple[bytes, int, int], int] = {}
+        columns = (rows.tolist(), table.speaker[rows].tolist(), table.role[rows].tolist())
+        for index, row, speaker, role in zip(indexes.tolist(), *columns, strict=True):
+            latest.setdefault((view.hashes[row], speaker, role), index)
+            if len(latest) > RELATED:
+                break
+        latest_indexes = np.array(list(latest.values()), np.intp)
+        closeness = self.alike(view.closeness(own_row, scores.rows[latest_indexes]))
+        other = latest_indexes != candidate.index
+        return self._read(latest_indexes[other], closeness[other].tolist())
+
+    @cached_property
+    def _indexes(self) -> NDArray[np.intp]:
+        """The index among the scores of each row of the view, -1 for none."""
+        indexes = np.full(len(self.run.view), -1, np.intp)
+        indexes[self.scores.rows] = np.arange(len(self.scores.rows))
+        return indexes
+
+    def _find_shared(self, candidate: Candidate, row: int) -> SharedWords:
+        only, limit = self.run.scope
+        passage = (candidate.passage or candidate.text)[:HEAD]
+
+        def find() -> SharedWords:
+            return self.run.view.sharing(query_words(passage), only, limit)
+
+        if candidate.passage is not None or limit > WORD_HITS:
+            return find()
+        return self.shared.of(self.run.view, (row, only), find)
+
+    def _read(self, indexes: Rows, closeness: Sequence[float] = ()) -> Iterator[Candidate]:
+        """Candidates with their texts; `closeness` are their cosines to another one."""
+        scores, table, naming = self.scores, self.run.view.table, self.run.naming
+        rows = scores.rows[indexes]
+        row_list, speakers, times = rows.tolist(), table.speaker[rows].tolist(), table.ts[rows]
+        parts = {name: scores.factors.get(name) for name in ("meaning", "speaker", "title")}
+        meanings, named, titles = (
+            [0.0] * len(rows) if part is None else part[indexes].tolist() for part in parts.values()
+        )
+        columns = (
+            indexes.tolist(),
+            row_list,
+            self.texts_of(row_list),
+            scores.total[indexes].tolist(),
+            meanings,
+            times.tolist(),
+            speakers,
+            (table.role[rows] == ROLE_ASSISTANT).tolist(),
+            named,
+            titles,
+            (times > self.run.now).tolist(),
+            [False] * len(rows) if naming is None else naming[rows].tolist(),
+            closeness or [math.nan] * len(rows),
+        )
+        cosine_of_meaning = self.weights.cosine_of_meaning
+        title_share = self.weights.scale / self.weights.title
+        for (
+            index,
+            row,
+            text,
+            score,
+            meaning,
+            at,
+            speaker,
+            assistant,
+            name_match,
+            title_match,
+            coming,
+            timely,
+            near,
+        ) in zip(*columns, strict=True):
+            # An empty text is a turn that was forgotten since the view was taken; one that
+            # only quotes what was recalled says nothing itself.
+            if not strip_recalled(text) or text.strip() in self.limits.live:
+                continue
+            yield Candidate(
+                index,
+                text,
+                score,
+                meaning * cosine_of_meaning,
+                at,
+                table.speakers[speaker] if speaker >= 0 else "",
+                assistant,
+                speaker >= 0 and name_match > 0.0,
+                self.finder.compared(text, row),
+                closeness=near,
+                # The title of its conversation, if that contains words asked for.
+                title=self.run.view.title(int(table.conversation[row])) if title_match else "",
+                titled=min(1.0, title_match * title_share),
+                coming=coming,
+                timely=timely,
+            )
