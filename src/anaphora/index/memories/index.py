@@ -30,7 +30,7 @@ from anaphora.index.rows import CURRENT, GONE
 from anaphora.index.vectors.ann import ANN_ERRORS
 from anaphora.index.words.documents import document_in_language
 from anaphora.index.words.file import WordFile, WordPlan
-from anaphora.index.words.index import WordIndex
+from anaphora.index.words.index import WordIndex, best_of
 from anaphora.index.words.lookup import Word
 from anaphora.index.words.writing import IndexedDocument
 from anaphora.settings import EXACT_CAP
@@ -225,7 +225,8 @@ class MemoryIndex:
 
         def find() -> tuple[str, ...]:
             state = self._state
-            rows, _, _ = state.words.best(state.words.look_up(terms), limit)
+            matches = state.words.match(state.words.look_up(terms))
+            rows, _ = best_of(matches.rows, matches.shares, limit)
             return tuple(state.rows.ids[row] for row in rows.tolist())
 
         return self._answer(find)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from anaphora.index.memories.filters import MemoryFilters
 from anaphora.index.memories.rows import NEVER, MemoryRows, Moment
 from anaphora.index.memories.vectors import MemoryVectors
-from anaphora.index.memories.words import EXACT_WORTH, MemoryWords
+from anaphora.index.memories.words import EXACT_WORTH, Matches, MemoryWords
 from anaphora.index.rows import GONE
 from anaphora.index.vectors.matrix import Nearest
 from anaphora.index.words.lookup import Lookup, Word
@@ -200,7 +200,7 @@ class MemoryState:
         )
         near = Nearest(np.empty(0, np.int64), np.empty(0)) if with_cosines else None
         looked_up = self.words.look_up(query.terms)
-        columns = self._columns(rows, query, near, self._shares(looked_up, rows, {}), looked_up)
+        columns = self._columns(rows, query, near, self.words.match(looked_up).of(rows), looked_up)
         place_of = {row: place for place, row in enumerate(rows.tolist())}
         of = {
             record_id: (np.array([place_of[row] for row in rows.tolist()], np.int64), closeness)
@@ -212,9 +212,9 @@ class MemoryState:
         self, query: MemoryQuery, record_id: str, text: str, keep: NDArray[np.bool_]
     ) -> tuple[Rows, Shares]:
         """The rows that share most words of a memory's text, and their cosines to it."""
-        looked_up = self.words.look_up(query_words(text))
-        rows, shares = self._matching(looked_up, keep, replace(query, all_words=False))
-        rows = rows[np.lexsort((-rows, -shares))][: query.limit]
+        matches = self.words.match(self.words.look_up(query_words(text)))
+        matches = self._best_matches(matches, keep, replace(query, all_words=False))
+        rows = matches.rows[np.lexsort((-matches.rows, -matches.shares))][: query.limit]
         closeness = np.full(len(rows), np.nan)
         if query.vector is not None and (row := self.rows.row(record_id)) >= 0:
             closeness = self.vectors.closeness(row, rows)
@@ -300,55 +300,38 @@ class MemoryState:
             nearest = self.vectors.nearest(query.vector, keep, query.limit)
             pending = self.vectors.count_missing(keep)
         looked_up = self.words.look_up(query.terms)
-        rows, shares = self._matching(looked_up, keep, query)
-        shares_by_row = dict(zip(rows.tolist(), shares.tolist(), strict=True))
+        matches = self.words.match(looked_up)
+        rows = self._best_matches(matches, keep, query).rows
         if nearest is not None:
-            near_rows = set(nearest.rows.tolist())
-            word_rows = [row for row in rows.tolist() if row not in near_rows]
-            rows = np.concatenate((nearest.rows, np.array(word_rows, np.int64)))
+            is_new = np.isin(rows, nearest.rows, invert=True)
+            rows = np.concatenate((nearest.rows, rows[is_new]))
         if query.every and len(rows) < query.limit:
             unmatched_rows = np.setdiff1d(np.flatnonzero(keep), rows)
             newest_first = np.argsort(-self.rows.column("created")[unmatched_rows], kind="stable")
             newest = unmatched_rows[newest_first[: query.limit - len(rows)]].astype(np.int64)
             rows = np.concatenate((rows, newest))
-        shares = self._shares(looked_up, rows, shares_by_row)
-        columns = self._columns(rows, query, nearest, shares, looked_up)
+        columns = self._columns(rows, query, nearest, matches.of(rows), looked_up)
         none, notices = ("",) * len(rows), looked_up.notices("no memory")
         searched_count = int(np.count_nonzero(keep))
         return Candidates(
             columns, none, self._list_degraded(nearest), pending, notices, searched=searched_count
         )
 
-    def _matching(
-        self, looked_up: Lookup, keep: NDArray[np.bool_], query: MemoryQuery
-    ) -> tuple[Rows, Shares]:
-        """Rows of `keep` that match words, the best `limit` of them, or all."""
-        if not looked_up.weights and not looked_up.titles:
-            return np.empty(0, np.int64), np.empty(0)
-        limit = len(keep) if query.all_words else query.limit
-        allowed_rows = np.flatnonzero(keep)
-        if len(allowed_rows) <= min(FEW, len(keep) // 4):
-            return _best_shares(
-                allowed_rows, self.words.of_rows(looked_up, allowed_rows), limit, 0.0
-            )
-        ask_for = 2 * query.limit
-        while True:
-            rows, shares, least_share = self.words.best(looked_up, ask_for)
-            is_kept = keep[rows]
-            # Rows that tie with the last one are left out: which of them came is arbitrary.
-            best_matches = _best_shares(rows[is_kept], shares[is_kept], limit, least_share)
-            sufficient = len(best_matches[0]) >= limit or (
-                ask_for >= _MOST_MATCHES and not query.all_words
-            )
-            if sufficient or not least_share:
-                return best_matches
-            ask_for *= 8
-
-    def _shares(self, looked_up: Lookup, rows: Rows, by_row: dict[int, float]) -> Shares:
-        missing = np.array([row for row in rows.tolist() if row not in by_row], np.int64)
-        shares = self.words.of_rows(looked_up, missing)
-        by_row = {**by_row, **dict(zip(missing.tolist(), shares.tolist(), strict=True))}
-        return np.array([by_row[row] for row in rows.tolist()], np.float64)
+    def _best_matches(
+        self, matches: Matches, keep: NDArray[np.bool_], query: MemoryQuery
+    ) -> Matches:
+        """Rows of `keep` that match words: the best `limit` and those that tie with the last, but
+        not with ever so many of them; or all."""
+        kept = keep[matches.rows]
+        rows, shares = matches.rows[kept], matches.shares[kept]
+        if not query.all_words and 0 < query.limit < len(rows):
+            cut_index = len(rows) - query.limit
+            least_share = np.partition(shares, cut_index)[cut_index]
+            good = shares >= least_share
+            if np.count_nonzero(good) > max(_MOST_MATCHES, query.limit):
+                good = shares > least_share
+            rows, shares = rows[good], shares[good]
+        return Matches(rows, shares)
 
     def _columns(
         self,
@@ -390,14 +373,3 @@ class MemoryState:
             )
             return (Degraded("vector index", reason),)
         return ()
-
-
-def _best_shares(rows: Rows, shares: Shares, limit: int, least: float) -> tuple[Rows, Shares]:
-    """The best `limit` rows that match more than `least`, and those that tie with the last."""
-    is_good = shares > least
-    rows, shares = rows[is_good], shares[is_good]
-    if 0 < limit < len(rows):
-        cut_index = len(rows) - limit
-        is_good = shares >= np.partition(shares, cut_index)[cut_index]
-        rows, shares = rows[is_good], shares[is_good]
-    return rows, shares

@@ -9,8 +9,9 @@ has a least worth in every text, and a higher one in texts with all words of the
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Final
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,12 +49,26 @@ Rows = NDArray[np.int64]
 Shares = NDArray[np.float64]
 
 
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """The rows that match words, in ascending order, with the share that each matches."""
+
+    rows: Rows
+    shares: Shares
+
+    def of(self, rows: Rows) -> Shares:
+        """The share that each of these rows matches, shape of `rows`."""
+        places = np.searchsorted(self.rows, rows)
+        shares = np.append(self.shares, 0.0)[places]
+        shares[np.append(self.rows, -1)[places] != rows] = 0.0
+        return shares
+
+
 class MemoryWords:
     """Scores the words of one namespace's memories. One thread at a time."""
 
     def __init__(self, index: WordIndex) -> None:
         self.index = index
-        self._least: tuple[Lookup, dict[int, float]] | None = None
 
     def look_up(self, terms: Sequence[Word]) -> Lookup:
         """Look up each distinct term; those that no memory has count as the rarest."""
@@ -65,89 +80,60 @@ class MemoryWords:
             unheld=True,
         )
 
-    def best(self, lookup: Lookup, limit: int) -> tuple[Rows, Shares, float]:
-        """Rows that match, with their shares; other rows match no more than the third value.
+    def match(self, lookup: Lookup) -> Matches:
+        """All rows that match."""
+        weights = _weights(lookup)
+        if not weights:
+            return Matches(np.empty(0, np.int64), np.empty(0))
+        which, matches, parts = self.index.entries(weights)
+        rows, places = np.unique(matches, return_inverse=True)
 
-        It is 0 if these are all, otherwise the share of the last of the segment's `limit` best.
-        """
-        weights, count = [_weights(lookup)], self.index.count
-        rows, scores = self.index.in_memory(weights)
-        stored_rows, stored_scores = self.index.best(weights, max(1, min(limit, count)))
-        rows = np.concatenate((stored_rows, rows))
-        scores = np.concatenate((stored_scores, scores))
-        has_more = limit <= len(stored_rows) < count
-        least_share = float(_share(stored_scores[-1:], lookup)[0]) if has_more else 0.0
-        shares = _share(scores, lookup)
-        if worths := self._least_worths(lookup):
-            missed_rows = np.setdiff1d(np.fromiter(worths, np.int64, len(worths)), rows)
-            rows = np.concatenate((rows, missed_rows))
-            shares = np.concatenate((shares, np.zeros(len(missed_rows))))
-            shares = np.maximum(shares, [worths.get(row, 0.0) for row in rows.tolist()])
-        return rows, shares, least_share
+        def add_up(amounts: NDArray[Any]) -> Shares:
+            sums: Shares = np.bincount(places, amounts, len(rows)).astype(np.float64)
+            return sums
 
-    def of_rows(self, lookup: Lookup, rows: Rows) -> Shares:
-        """The share that each of these rows matches, shape of `rows`."""
-        shares = _share(self._scores(_weights(lookup), rows), lookup)
-        if worths := self._least_worths(lookup):
-            shares = np.maximum(shares, [worths.get(row, 0.0) for row in rows.tolist()])
-        return shares
+        def add_terms(of_terms: Iterable[float]) -> Shares:
+            return add_up(np.fromiter(of_terms, np.float64, len(weights))[which])
+
+        shares = _share(add_up(parts), lookup)
+        holding = self.index.statistics.holding
+        rare = {term for term in weights if holding(term) <= RARE}
+        if not rare:
+            return Matches(rows, shares)
+        for of_terms, worth in ((lookup.weights, 1.0), (lookup.titles, TITLE_WORTH)):
+            if not rare.isdisjoint(of_terms):
+                sums = add_terms(of_terms.get(term, 0.0) * (term in rare) for term in weights)
+                least_shares = _least_shares(_share(sums, lookup))
+                shares = np.maximum(shares, np.round(worth * least_shares, 5))
+        if lookup.exact:
+            rare_groups = [rare.intersection(group) for group in lookup.exact]
+            held = [add_terms(term in group for term in weights) > 0 for group in rare_groups]
+            exact_shares = np.round(EXACT_WORTH * (np.sum(held, axis=0) / len(held)), 5)
+            shares = np.maximum(shares, exact_shares)
+        return Matches(rows, shares)
 
     def of_titles(self, lookup: Lookup, rows: Rows) -> Shares:
         """The share that the title of each of these rows matches, shape of `rows`."""
         if not lookup.titles:
             return np.zeros(len(rows))
-        return _share(self._scores(lookup.titles, rows), lookup)
-
-    def _scores(self, weights: Mapping[str, float], rows: Rows) -> Shares:
-        """BM25 of each of these rows, shape of `rows`."""
-        matches, scores = self.index.all([weights])
-        room = max(int(matches.max(initial=-1)), int(rows.max(initial=-1))) + 1
-        sums = np.zeros(room)
-        sums[matches] = scores
-        return sums[rows]
-
-    def _least_worths(self, lookup: Lookup) -> dict[int, float]:
-        """The least share of each row with rare words of the question."""
-        if self._least is None or self._least[0] is not lookup:
-            worths = self._worths(lookup.weights, lookup)
-            for row, worth in self._worths(lookup.titles, lookup).items():
-                worths[row] = max(worths.get(row, 0.0), round(TITLE_WORTH * worth, 5))
-            counts: dict[int, int] = {}
-            for terms in lookup.exact:
-                for row in {row for term in terms for row in self._holders(term).tolist()}:
-                    counts[row] = counts.get(row, 0) + 1
-            for row, count in counts.items():
-                exact_worth = round(EXACT_WORTH * (count / len(lookup.exact)), 5)
-                worths[row] = max(worths.get(row, 0.0), exact_worth)
-            self._least = lookup, worths
-        return self._least[1]
-
-    def _worths(self, weights: Mapping[str, float], lookup: Lookup) -> dict[int, float]:
-        sums: dict[int, float] = {}
-        for term, weight in weights.items():
-            for row in self._holders(term).tolist():
-                sums[row] = sums.get(row, 0.0) + weight
-        matched_shares = _share(np.fromiter(sums.values(), np.float64, len(sums)), lookup)
-        shares = np.where(
-            matched_shares == 1.0, WHOLE_WORTH, np.round(LEAST_WORTH * matched_shares, 5)
-        ).tolist()
-        return dict(zip(sums, shares, strict=True))
+        _, matches, parts = self.index.entries(lookup.titles)
+        title_rows, places = np.unique(matches, return_inverse=True)
+        sums: Shares = np.bincount(places, parts, len(title_rows)).astype(np.float64)
+        return Matches(title_rows, _share(sums, lookup)).of(rows)
 
     def holding(self, tokens: Sequence[str], count: int) -> NDArray[np.bool_]:
         """Which of `count` rows have any of these tokens, shape (count,)."""
         mask = np.zeros(count, np.bool_)
-        for term in map(self.index.term, tokens):
-            mask[self._rows_of(term)] = True
+        _, rows, _ = self.index.entries(dict.fromkeys(map(self.index.term, tokens), 1.0))
+        mask[rows] = True
         return mask
 
-    def _holders(self, term: str) -> Rows:
-        """The rows with a rare term; none for a common one."""
-        count = self.index.statistics.holding(term)
-        return self._rows_of(term) if 0 < count <= RARE else np.empty(0, np.int64)
 
-    def _rows_of(self, term: str) -> Rows:
-        """The rows with a term."""
-        return self.index.all([{term: 1.0}])[0]
+def _least_shares(matched_shares: Shares) -> Shares:
+    """The least share of rows with rare words of this share of a question's IDF mass."""
+    least_shares = np.round(LEAST_WORTH * matched_shares, 5)
+    least_shares[matched_shares == 1.0] = WHOLE_WORTH
+    return least_shares
 
 
 def _weights(lookup: Lookup) -> dict[str, float]:

@@ -8,6 +8,7 @@ scores are used for is up to the word indexes of memories and sections.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ from anaphora.index.words.postings import (
     Occurrences,
     Postings,
     WordStatistics,
+    bm25,
     score,
 )
 from anaphora.index.words.segment import Segment
@@ -26,6 +28,7 @@ from anaphora.index.words.writing import IndexedDocument
 
 Rows = NDArray[np.int64]
 Scores = NDArray[np.float64]
+FloatT = TypeVar("FloatT", bound=np.floating[Any])
 
 
 class WordIndex:
@@ -47,6 +50,8 @@ class WordIndex:
         self._worn: list[str] = []
         # Made with the first query: storing whole texts is quicker than indexing each word.
         self._postings: MemoryPostings | None = None
+        # With what was counted of the words that were looked up, until a document changes.
+        self._statistics: WordStatistics | None = None
 
     def open(self, row_of: Callable[[str], int], known_upto: int) -> bool:
         """Answer from the file; False if it cannot be read.
@@ -66,6 +71,7 @@ class WordIndex:
         is_known = segment.upto <= known_upto
         self._worn = [keys[at] for at in np.flatnonzero(rows < 0).tolist() if keys[at]] * is_known
         waiting, self._waiting, self._postings = self._waiting, {}, None
+        self._statistics = None
         for row, document in waiting.items():
             self.put(row, document)
         return True
@@ -74,7 +80,7 @@ class WordIndex:
         """Erase deleted and replaced documents from the file."""
         if self._worn:
             self.file.erase(self._worn)
-            self._worn = []
+            self._worn, self._statistics = [], None
             if self.segment is not None:
                 self.segment.refresh()
 
@@ -112,6 +118,7 @@ class WordIndex:
         if self._waiting.get(row) != document:
             self._take_back(row)
             self._waiting[row] = document
+            self._statistics = None
             if self._postings is not None:
                 self._postings.add(row, document.texts, document.forms)
 
@@ -138,7 +145,27 @@ class WordIndex:
     @property
     def statistics(self) -> WordStatistics:
         """How often terms occur on disk and in memory together."""
-        return WordStatistics(self.segment, (self.postings,))
+        if self._statistics is None:
+            self._statistics = WordStatistics(self.segment, (self.postings,))
+        return self._statistics
+
+    def entries(self, weights: Mapping[str, float]) -> tuple[Rows, Rows, NDArray[np.float32]]:
+        """Where terms occur in the first field: which of them, the row, and the BM25 part of it."""
+        whiches, rows = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+        parts = [np.empty(0, np.float32)]
+        average = self.statistics.average()
+        for postings in self.statistics.parts:
+            if postings.count:
+                occurrences = postings.occurrences(weights)
+                keys = occurrences.keys
+                rows.append(self._row_of[keys] if postings is self.segment else keys)
+                whiches.append(occurrences.which)
+                parts.append(bm25(occurrences, weights.values(), average))
+        which, row, part = np.concatenate(whiches), np.concatenate(rows), np.concatenate(parts)
+        if row.min(initial=0) < 0:
+            counting = row >= 0
+            which, row, part = which[counting], row[counting], part[counting]
+        return which, row, part
 
     def best(self, weights: Sequence[Mapping[str, float]], limit: int) -> tuple[Rows, Scores]:
         """The rows of the segment with the `limit` highest sums of their fields' BM25, best first.
@@ -197,16 +224,17 @@ class WordIndex:
     def _drop_stored(self, row: int) -> None:
         place = self._place_of(row)
         if place and self.segment is not None:
+            self._statistics = None
             self._places[row] = 0
             self._row_of[place] = -1
             self._worn.append(self.segment.key(place))
 
     def _take_back(self, row: int) -> None:
         if self._waiting.pop(row, None) is not None:
-            self._postings = None
+            self._postings = self._statistics = None
 
 
-def best_of(keys: Rows, scores: Scores, limit: int) -> tuple[Rows, Scores]:
+def best_of(keys: Rows, scores: NDArray[FloatT], limit: int) -> tuple[Rows, NDArray[FloatT]]:
     """The `limit` keys with the highest scores, best first; of equals the lower key."""
     order = np.lexsort((keys, -scores))[:limit]
     return keys[order], scores[order]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, Final, NamedTuple, Protocol
@@ -90,11 +90,18 @@ def score(
 
     `weights` gives each term's idf, `average` is the average length of the field.
     """
-    which, keys, counts, lengths = postings.occurrences(weights, field)
-    idfs = np.fromiter(weights.values(), np.float64, len(weights))[which]
+    occurrences = postings.occurrences(weights, field)
+    return occurrences.keys, bm25(occurrences, weights.values(), average)
+
+
+def bm25(occurrences: Occurrences, idfs: Collection[float], average: float) -> NDArray[np.float32]:
+    """The BM25 part of each occurrence; `idfs` has that of each term in order."""
+    which, _, counts, lengths = occurrences
     lengths = _NORMS[np.searchsorted(_NORMS, lengths, side="right") - 1]
     saturation = counts + K1 * (1.0 - B + B * lengths / average)
-    return keys, (idfs * (K1 + 1.0) * counts / saturation).astype(np.float32)
+    of_terms = np.fromiter(idfs, np.float64, len(idfs))[which]
+    parts: NDArray[np.float64] = of_terms * (K1 + 1.0) * counts / saturation
+    return parts.astype(np.float32)
 
 
 class MemoryPostings:
