@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import replace
+from functools import cached_property
 from inspect import signature
 
 import pytest
@@ -26,7 +26,7 @@ from anaphora.rank.replacement import (
     replacement_probability,
 )
 from anaphora.rank.sameness import differences, same_fact
-from anaphora.rank.statements import read_cues, read_statement, words_of
+from anaphora.rank.statements import StatementReading, read_cues, read_statement, words_of
 from anaphora.rank.subjects import StatementKeys, read_keys, share_a_subject
 from anaphora.rank.turn_table import PERSONAL, STANDING, turn_flags
 
@@ -324,6 +324,18 @@ def _statement(text: str, day: float, speaker: str = "") -> Statement:
     return Statement(text, day * DAY, speaker, assistant=False, reading=read_statement(text))
 
 
+PARTS = [
+    name
+    for name, part in vars(StatementReading).items()
+    if isinstance(part, property | cached_property) and not name.startswith("_")
+]
+
+
+def _list_parts(reading: StatementReading) -> dict[str, object]:
+    """All that is read of a text, but how long it is and how it is written."""
+    return {name: getattr(reading, name) for name in PARTS if name not in ("size", "head")}
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -363,7 +375,7 @@ def test_a_question_without_its_mark_tells_nothing_either(question: str) -> None
     asked, bare = read_statement(question), read_statement(question.rstrip("?"))
     assert bare.asks
     assert bare.told == asked.told == frozenset()
-    assert replace(bare, size=0) == replace(asked, size=0)
+    assert _list_parts(bare) == _list_parts(asked)
 
 
 @pytest.mark.parametrize(
@@ -403,7 +415,7 @@ def test_a_short_question_loses_as_much_with_more_spaces() -> None:
 )
 def test_capitals_change_nothing_that_is_read(text: str) -> None:
     small = text.casefold()
-    assert replace(read_statement(text), size=0) == replace(read_statement(small), size=0)
+    assert _list_parts(read_statement(text)) == _list_parts(read_statement(small))
     assert read_keys(text, "Mara Lind") == read_keys(small, "mara lind")
 
 
