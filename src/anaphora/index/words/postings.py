@@ -50,10 +50,10 @@ def full_score(mass: float, lengths: NDArray[np.int32], average: float) -> NDArr
 
 
 class Occurrences(NamedTuple):
-    """Where terms occur: which of the terms, the key of the document, how often there, and how many
-    tokens the field of the document has."""
+    """Where terms occur: the number of the term, the key of the document, how often there, and how
+    many tokens the field of the document has."""
 
-    which: NDArray[np.int64]
+    term_numbers: NDArray[np.int64]
     keys: NDArray[np.int64]
     counts: NDArray[Any]
     lengths: NDArray[Any]
@@ -88,8 +88,8 @@ def score(
 
     `weights` gives each term's idf, `average` is the average length of the field.
     """
-    which, keys, counts, lengths = postings.occurrences(weights, field)
-    idfs = np.fromiter(weights.values(), np.float64, len(weights))[which]
+    term_numbers, keys, counts, lengths = postings.occurrences(weights, field)
+    idfs = np.fromiter(weights.values(), np.float64, len(weights))[term_numbers]
     lengths = _NORMS[np.searchsorted(_NORMS, lengths, side="right") - 1]
     saturation = counts + K1 * (1.0 - B + B * lengths / average)
     return keys, (idfs * (K1 + 1.0) * counts / saturation).astype(np.float32)
@@ -134,8 +134,8 @@ class MemoryPostings:
         # Copies, since they are walked twice: documents may be added while an older view reads.
         postings = [list(self._postings[field].get(term, ())) for term in terms]
         entries = np.array(list(chain.from_iterable(postings)), np.int64).reshape(-1, 3)
-        which = np.repeat(np.arange(len(postings)), list(map(len, postings)))
-        return Occurrences(which, *entries.T)
+        term_numbers = np.repeat(np.arange(len(postings)), list(map(len, postings)))
+        return Occurrences(term_numbers, *entries.T)
 
 
 @dataclass(frozen=True, slots=True)
