@@ -390,7 +390,7 @@ def test_a_question_without_its_mark_tells_nothing_either(question: str) -> None
 )
 def test_a_text_asks_the_same_without_its_last_mark(text: str) -> None:
     whole, bare = read_statement(text), read_statement(text[:-1])
-    assert whole == bare
+    assert _list_parts(whole) == _list_parts(bare)
 
 
 def test_a_standing_instruction_is_one_with_more_spaces_too() -> None:

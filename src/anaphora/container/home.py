@@ -7,6 +7,7 @@ import concurrent.futures.thread  # noqa: F401
 import logging
 import threading
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeVar
@@ -319,7 +320,8 @@ class Container:
         for path in (*truth, *self.home.root.glob("index/*/turns.sqlite")):
             log = path.with_name(f"{path.name}-wal")
             if log.is_file() and log.stat().st_size >= least:
-                sqlite.cut_log(path)
+                with closing(sqlite.connect(path)) as connection:
+                    sqlite.cut_log(connection, path)
 
     def close(self, seconds: float | None = None) -> bool:
         """Wait for calls, at most so many seconds, and close all; False when that was done before.

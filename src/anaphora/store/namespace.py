@@ -80,7 +80,6 @@ class NamespaceReader(_NamespaceRows):
     def __init__(self, truth: Database, namespace: str, sealer: Sealer = CLEAR) -> None:
         super().__init__(namespace, sealer)
         self.truth = truth
-        self._known_form = False
 
     def version(self) -> int:
         """The number of the last committed change in the namespace, of any kind."""
@@ -108,9 +107,9 @@ class NamespaceReader(_NamespaceRows):
 
     def _refuse_another_form(self) -> None:
         """Clear and sealed rows, or those of two keys, must never come to lie side by side."""
-        if not self._known_form:
+        if self.truth.known_form is not self.sealer:
             refuse_another_form(self.truth, self.sealer)
-            self._known_form = True
+            self.truth.known_form = self.sealer
 
     def _rows(self, statement: str, **values: str | int | None) -> list[tuple[Any, ...]]:
         """The rows of a SELECT, as they are stored."""

@@ -85,7 +85,7 @@ class MemoryWords:
         weights = _weights(lookup)
         if not weights:
             return Matches(np.empty(0, np.int64), np.empty(0))
-        which, matches, parts = self.index.entries(weights)
+        numbers, matches, parts = self.index.entries(weights)
         rows, places = np.unique(matches, return_inverse=True)
 
         def add_up(amounts: NDArray[Any]) -> Shares:
@@ -93,7 +93,7 @@ class MemoryWords:
             return sums
 
         def add_terms(of_terms: Iterable[float]) -> Shares:
-            return add_up(np.fromiter(of_terms, np.float64, len(weights))[which])
+            return add_up(np.fromiter(of_terms, np.float64, len(weights))[numbers])
 
         shares = _share(add_up(parts), lookup)
         holding = self.index.statistics.holding

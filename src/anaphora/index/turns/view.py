@@ -352,6 +352,8 @@ class TurnView:
 
     def look_up(self, terms: Sequence[Word]) -> Lookup:
         """Look up terms in the words of this view."""
+        if not len(self):
+            return Lookup(of_words=(0.0,) * len(terms))
         return look_up(terms, self._words.statistics, self._words.term_of)
 
     def _looked_up(self, terms: Sequence[Word] | Lookup) -> Lookup:

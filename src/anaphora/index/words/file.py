@@ -11,6 +11,7 @@ import shutil
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, suppress
+from functools import cached_property
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -71,7 +72,7 @@ class WordFile:
         with suppress(OSError):
             if self._path.exists():
                 # Another process may just be erasing; if it was killed, words may be left.
-                with self._erasing():
+                with self._erasing:
                     try:
                         return Segment(self._path, self._form)
                     except WORD_INDEX_ERRORS:
@@ -97,11 +98,11 @@ class WordFile:
             columns = columns_of(plan.documents, len(self.fields), stop)
             self._folder.mkdir(parents=True, exist_ok=True)
             if plan.base is not None:
-                with self._erasing():
+                with self._erasing:
                     old = select(plan.base.columns, plan.keep)
                 columns = join(old, columns)
             write_columns(fresh, columns, self._form, fresh.stem, plan.upto)
-            with self._erasing():
+            with self._erasing:
                 self._check()
                 if stop():
                     raise CutShort
@@ -116,16 +117,18 @@ class WordFile:
 
     def erase(self, keys: Iterable[str]) -> None:
         """Overwrite the documents with these keys; the file is removed if that is refused."""
-        with suppress(OSError), self._erasing():
+        with suppress(OSError), self._erasing:
             self._erase(lambda: keys)
 
     def _erase(self, list_keys: Callable[[], Iterable[str]]) -> None:
         try:
-            segment = Segment(self._path, self._form, "r+")
-            segment.erase(segment.find(list_keys()))
+            if keys := set(list_keys()):
+                segment = Segment(self._path, self._form, "r+")
+                segment.erase(segment.find(keys))
         except (AnaphoraError, *WORD_INDEX_ERRORS):
             self._path.unlink(missing_ok=True)
 
+    @cached_property
     def _erasing(self) -> AbstractContextManager[object]:
         from filelock import FileLock
 

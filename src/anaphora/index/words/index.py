@@ -110,8 +110,8 @@ class WordIndex:
 
     def put(self, row: int, document: IndexedDocument) -> None:
         """Index a document, new, changed or unchanged."""
-        place = self._place_of(row)
-        if place and self.segment is not None and self.segment.digest(place) == document.digest:
+        number = self._place_of(row)
+        if number and self.segment is not None and self.segment.digest(number) == document.digest:
             self._take_back(row)
             return
         self._drop_stored(row)
@@ -150,8 +150,8 @@ class WordIndex:
         return self._statistics
 
     def entries(self, weights: Mapping[str, float]) -> tuple[Rows, Rows, NDArray[np.float32]]:
-        """Where terms occur in the first field: which of them, the row, and the BM25 part of it."""
-        whiches, rows = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+        """Where terms occur in the first field: the number of the term, the row, and the BM25 part of it."""
+        number_columns, rows = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
         parts = [np.empty(0, np.float32)]
         average = self.statistics.average()
         for postings in self.statistics.parts:
@@ -159,13 +159,13 @@ class WordIndex:
                 occurrences = postings.occurrences(weights)
                 keys = occurrences.keys
                 rows.append(self._row_of[keys] if postings is self.segment else keys)
-                whiches.append(occurrences.which)
+                number_columns.append(occurrences[0])
                 parts.append(bm25(occurrences, weights.values(), average))
-        which, row, part = np.concatenate(whiches), np.concatenate(rows), np.concatenate(parts)
+        numbers, row, part = (np.concatenate(c) for c in (number_columns, rows, parts))
         if row.min(initial=0) < 0:
             counting = row >= 0
-            which, row, part = which[counting], row[counting], part[counting]
-        return which, row, part
+            numbers, row, part = numbers[counting], row[counting], part[counting]
+        return numbers, row, part
 
     def best(self, weights: Sequence[Mapping[str, float]], limit: int) -> tuple[Rows, Scores]:
         """The rows of the segment with the `limit` highest sums of their fields' BM25, best first.
@@ -201,15 +201,17 @@ class WordIndex:
     def occurrences(self, terms: Collection[str], field: int, rows: Rows) -> Iterator[Occurrences]:
         """Where terms occur in a field of some rows; the keys are indexes of `rows`."""
         for postings in self.statistics.parts:
-            which, keys, counts, lengths = postings.occurrences(terms, field)
+            term_numbers, keys, counts, lengths = postings.occurrences(terms, field)
             keys = self._row_of[keys] if postings is self.segment else keys
             at = np.full(
                 max(int(rows.max(initial=-1)), int(keys.max(initial=-1))) + 2, -1, np.int64
             )
             at[rows] = np.arange(len(rows))
             # A document that does not count has the row -1: the last of `at`.
-            asked = np.flatnonzero(at[keys] >= 0)
-            yield Occurrences(which[asked], at[keys[asked]], counts[asked], lengths[asked])
+            in_rows = np.flatnonzero(at[keys] >= 0)
+            yield Occurrences(
+                term_numbers[in_rows], at[keys[in_rows]], counts[in_rows], lengths[in_rows]
+            )
 
     def places(self, rows: Rows) -> Rows:
         """The place of each row's document in the segment, 0 for a row without one."""
@@ -222,12 +224,12 @@ class WordIndex:
         return int(self._places[row]) if row < len(self._places) else 0
 
     def _drop_stored(self, row: int) -> None:
-        place = self._place_of(row)
-        if place and self.segment is not None:
+        number = self._place_of(row)
+        if number and self.segment is not None:
             self._statistics = None
             self._places[row] = 0
-            self._row_of[place] = -1
-            self._worn.append(self.segment.key(place))
+            self._row_of[number] = -1
+            self._worn.append(self.segment.key(number))
 
     def _take_back(self, row: int) -> None:
         if self._waiting.pop(row, None) is not None:

@@ -52,10 +52,10 @@ def full_score(mass: float, lengths: NDArray[np.int32], average: float) -> NDArr
 
 
 class Occurrences(NamedTuple):
-    """Where terms occur: which of the terms, the key of the document, how often there, and how many
-    tokens the field of the document has."""
+    """Where terms occur: the number of the term, the key of the document, how often there, and how
+    many tokens the field of the document has."""
 
-    which: NDArray[np.int64]
+    term_numbers: NDArray[np.int64]
     keys: NDArray[np.int64]
     counts: NDArray[Any]
     lengths: NDArray[Any]
@@ -96,10 +96,10 @@ def score(
 
 def bm25(occurrences: Occurrences, idfs: Collection[float], average: float) -> NDArray[np.float32]:
     """The BM25 part of each occurrence; `idfs` has that of each term in order."""
-    which, _, counts, lengths = occurrences
+    numbers, _, counts, lengths = occurrences
     lengths = _NORMS[np.searchsorted(_NORMS, lengths, side="right") - 1]
     saturation = counts + K1 * (1.0 - B + B * lengths / average)
-    of_terms = np.fromiter(idfs, np.float64, len(idfs))[which]
+    of_terms = np.fromiter(idfs, np.float64, len(idfs))[numbers]
     parts: NDArray[np.float64] = of_terms * (K1 + 1.0) * counts / saturation
     return parts.astype(np.float32)
 
@@ -143,8 +143,8 @@ class MemoryPostings:
         # Copies, since they are walked twice: documents may be added while an older view reads.
         postings = [list(self._postings[field].get(term, ())) for term in terms]
         entries = np.array(list(chain.from_iterable(postings)), np.int64).reshape(-1, 3)
-        which = np.repeat(np.arange(len(postings)), list(map(len, postings)))
-        return Occurrences(which, *entries.T)
+        term_numbers = np.repeat(np.arange(len(postings)), list(map(len, postings)))
+        return Occurrences(term_numbers, *entries.T)
 
 
 @dataclass(frozen=True, slots=True)

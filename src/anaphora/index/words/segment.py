@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from anaphora.index.words.postings import Occurrences
 from anaphora.index.words.vocabulary import Vocabulary
 
-WORD_INDEX_ERRORS: Final = (ValueError, OSError, KeyError, TypeError)
+WORD_INDEX_ERRORS: Final = (ValueError, OSError, KeyError, TypeError, IndexError)
 """Errors of a file that is torn, gone or of another form."""
 
 FORM: Final = "6"
@@ -29,6 +29,7 @@ WORD: Final = 8
 SHIFT: Final = 61
 _LINE_END: Final = 10
 _FEW: Final = 16
+"""More documents are looked for together."""
 
 Columns = dict[str, NDArray[Any]]
 Places = NDArray[np.int64]
@@ -44,14 +45,15 @@ class Segment:
     def __init__(self, path: Path, form: str, mode: str = "r") -> None:
         """Map the file. Raises one of WORD_INDEX_ERRORS if it is torn or of another form."""
         self._bytes: NDArray[np.uint8] = (
-            np.memmap(path, np.uint8, mode)  # type: ignore[call-overload]
+            np.memmap(path, np.uint8, mode).view(np.ndarray)  # type: ignore[call-overload]
             # Windows does not replace a file that is mapped.
             if os.name == "posix" or mode != "r"
             else np.fromfile(path, np.uint8)
         )
         sum_and_size = self._bytes[: 2 * WORD].view(np.uint64)
         is_whole = len(sum_and_size) == 2 and not len(self._bytes) % WORD
-        if not is_whole or sum_and_size[0] != checksum(self._words):
+        # What was torn before it is overwritten is torn after that, too.
+        if not is_whole or (mode == "r" and sum_and_size[0] != checksum(self._words)):
             raise ValueError("the word index on disk is torn")
         at = 2 * WORD + int(sum_and_size[1])
         header = json.loads(self._bytes[2 * WORD : at].tobytes())
@@ -63,12 +65,12 @@ class Segment:
             column = np.ndarray(shape, dtype, self._bytes.data, at)
             self.columns[name] = column
             at += column.nbytes + -column.nbytes % WORD
+        self._vocabulary: Vocabulary | None = None
         self.refresh()
 
     def refresh(self) -> None:
         """Count again, since documents were erased in the file."""
         self._ranges: dict[tuple[int, str], tuple[int, int, int]] = {}
-        self._vocabulary: Vocabulary | None = None
         self.count = int(np.count_nonzero(self.columns["numbers"]))
         self.tokens = tuple(self.columns["lengths"].sum(axis=1, dtype=np.int64).tolist())
 
@@ -124,46 +126,75 @@ class Segment:
     def occurrences(self, terms: Iterable[str], field: int = 0) -> Occurrences:
         """Where these terms occur in a field; the keys are places."""
         ranges = [self._range(term, field)[:2] for term in terms]
-        which = np.repeat(np.arange(len(ranges)), [end - first for first, end in ranges])
+        term_numbers = np.repeat(np.arange(len(ranges)), [end - first for first, end in ranges])
         places, counts = (
             np.concatenate([column[:0], *(column[first:end] for first, end in ranges)])
             for column in (self.columns["places"], self.columns["counts"])
         )
         if not places.all():
             counting = np.flatnonzero(places)
-            which, places, counts = which[counting], places[counting], counts[counting]
+            term_numbers, places, counts = (
+                term_numbers[counting],
+                places[counting],
+                counts[counting],
+            )
         places = places.astype(np.int64)
-        return Occurrences(which, places, counts, self.columns["lengths"][field][places - 1])
+        return Occurrences(term_numbers, places, counts, self.columns["lengths"][field][places - 1])
 
     # Erasing.
 
-    def find(self, keys: Iterable[str]) -> Places:
-        """The places of the documents with these keys."""
-        wanted = set(keys)
-        if len(wanted) > _FEW:
-            return np.array([at for at, key in enumerate(self.keys, 1) if key in wanted], np.int64)
+    def find(self, keys: Collection[str]) -> Places:
+        """The places of the documents with these keys, each named once."""
+        if len(keys) > _FEW:
+            return np.array([at for at, key in enumerate(self.keys, 1) if key in keys], np.int64)
         stored = self.columns["keys"].tobytes()
-        starts = (stored.find(f"\n{key}\n".encode("utf-8", "surrogatepass")) for key in wanted)
+        starts = (stored.find(f"\n{key}\n".encode("utf-8", "surrogatepass")) for key in keys)
         return np.array([stored.count(b"\n", 0, at) + 1 for at in starts if at >= 0], np.int64)
 
     def erase(self, places: Places) -> None:
         """Overwrite all that the file has of the documents at these places (mode "r+")."""
         columns, starts = self.columns, self.columns["starts"]
-        postings = np.flatnonzero(np.isin(columns["places"], places))
-        columns["places"][postings] = columns["counts"][postings] = 0
-        columns["numbers"][places - 1] = columns["digests"][places - 1] = 0
-        columns["lengths"][:, places - 1] = 0
-        _wipe(columns["keys"], places - 1)
+        # Torn until the end: who is killed before it has erased nothing that others may rely on.
+        self._change_check(1)
+        if len(places) > _FEW:
+            postings = np.flatnonzero(np.isin(columns["places"], places))
+        else:
+            matches = [np.flatnonzero(columns["places"] == number) for number in places.tolist()]
+            postings = np.concatenate([places[:0], *matches])
+        for name in ("places", "counts"):
+            self._overwrite(name, postings)
+        for name in ("numbers", "digests"):
+            self._overwrite(name, places - 1)
+        for field in range(len(columns["lengths"])):
+            self._overwrite("lengths", places - 1 + field * len(columns["numbers"]))
+        self._wipe("keys", places - 1)
         terms = np.unique(np.searchsorted(starts, postings, side="right") - 1)
         pairs = zip(starts[terms].tolist(), starts[terms + 1].tolist(), strict=True)
         unused = terms[[not columns["places"][first:end].any() for first, end in pairs]]
         first_form = len(columns["terms"]) - np.count_nonzero(columns["forms"] == _LINE_END) + 1
-        _wipe(columns["forms"], unused[unused >= first_form] - first_form)
+        self._wipe("forms", unused[unused >= first_form] - first_form)
         for at in unused.tolist():
             # In order still: a search finds the first of several that are equal, which has them.
             end = np.searchsorted(columns["terms"], columns["terms"][at], side="right")
-            columns["terms"][at:end] = columns["terms"][at - 1] if at else 0
-        self._bytes[:WORD].view(np.uint64)[0] = checksum(self._words)
+            self._overwrite("terms", np.arange(at, end), columns["terms"][at - 1] if at else 0)
+        self._change_check(-1)
+
+    def _wipe(self, name: str, lines: Places) -> None:
+        """Overwrite these lines of a column of text, numbered from 0."""
+        ends = np.flatnonzero(self.columns[name] == _LINE_END)
+        for line in lines.tolist():
+            self._overwrite(name, np.arange(ends[line] + 1, ends[line + 1]))
+
+    def _overwrite(self, name: str, at: Places, new: int = 0) -> None:
+        """Set cells of a column, and the checksum to that of the file then."""
+        column = self.columns[name].reshape(-1)
+        shifts = (at * column.itemsize % WORD * 8).astype(np.uint64)
+        changes = (np.uint64(new) - column[at].astype(np.uint64)) << shifts
+        self._change_check(checksum(changes).view(np.int64))
+        column[at] = new
+
+    def _change_check(self, change: int | np.int64) -> None:
+        self._bytes[:WORD].view(np.int64)[:] += change
 
 
 def checksum(words: NDArray[np.uint64]) -> np.uint64:
@@ -176,13 +207,6 @@ def lines_of(column: NDArray[np.uint8]) -> list[str]:
     """The lines of a column of text, "" for those that were wiped."""
     text = column.tobytes().replace(b"\0", b"").decode("utf-8", "surrogatepass")
     return text.split("\n")[1:-1]
-
-
-def _wipe(column: NDArray[np.uint8], lines: Places) -> None:
-    """Overwrite these lines of a column of text, numbered from 0."""
-    ends = np.flatnonzero(column == _LINE_END)
-    for line in lines.tolist():
-        column[ends[line] + 1 : ends[line + 1]] = 0
 
 
 def term_number(term: str, field: int) -> int:

@@ -60,20 +60,24 @@ def columns_of(
         if stop():
             raise CutShort
         for field, text in enumerate((*document.texts, document.forms)):
-            words, known = text.split(" ") if text else [], vocabularies[field]
-            terms[field] += [known.setdefault(word, len(known)) for word in words]
+            words, vocabulary = text.split(" ") if text else [], vocabularies[field]
+            terms[field] += [vocabulary.setdefault(word, len(vocabulary)) for word in words]
             lengths[field, at] = len(words)
     numbers = np.array(
-        [term_number(word, field) for field, known in enumerate(vocabularies) for word in known],
+        [
+            term_number(word, field)
+            for field, vocabulary in enumerate(vocabularies)
+            for word in vocabulary
+        ],
         np.uint64,
     )
     order = np.argsort(numbers)
     ranks = np.argsort(order)
     room, first_rank, codes = len(documents) + 1, 0, [np.empty(0, np.int64)]
-    for known, field_terms, field_lengths in zip(vocabularies, terms, lengths, strict=True):
+    for vocabulary, field_terms, field_lengths in zip(vocabularies, terms, lengths, strict=True):
         field_ranks = ranks[first_rank + np.array(field_terms, np.int64)]
         codes.append(field_ranks * room + np.repeat(np.arange(1, room), field_lengths))
-        first_rank += len(known)
+        first_rank += len(vocabulary)
     distinct_codes, counts = np.unique(np.concatenate(codes), return_counts=True)
     starts = np.searchsorted(distinct_codes, np.arange(len(numbers) + 1) * room)
     forms, first_form = list(vocabularies[-1]), len(numbers) - len(vocabularies[-1])

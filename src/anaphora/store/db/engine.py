@@ -13,7 +13,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -103,6 +103,8 @@ class Database:
         self._process = os.getpid()
         self.clock: Callable[[], datetime] = lambda: datetime.now(UTC)
         """What says when entries of an audit trail were made."""
+        self.known_form: object = None
+        """The sealer of which it is known that the rows that are here are of its form."""
 
     @property
     def location(self) -> str:
@@ -213,7 +215,10 @@ class Database:
         to it for long. Always True on a server, whose own vacuum does the like. `StoreError` when
         the disk refuses.
         """
-        return self.path is None or not sqlite.exists(self.path) or sqlite.cut_log(self.path)
+        if self.path is None or not sqlite.exists(self.path):
+            return True
+        with closing(self._sqlalchemy().raw_connection()) as connection:
+            return sqlite.cut_log(connection.driver_connection, self.path)
 
     def ensure(self) -> None:
         """Make the database now. `SchemaTooNew` or `SchemaTooOld` for one of another revision."""

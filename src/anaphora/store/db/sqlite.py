@@ -109,16 +109,14 @@ def connect(path: Path) -> Any:
         raise explain(error, "open", path) from error
 
 
-def cut_log(path: Path) -> bool:
+def cut_log(connection: Any, path: Path) -> bool:
     """Merge the write-ahead log and cut it to nothing; whether no reader held on to it."""
-    connection = connect(path)
     try:
         connection.execute(f"PRAGMA busy_timeout = {_CUT_MILLISECONDS}")
         busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        connection.execute(f"PRAGMA busy_timeout = {1_000 * BUSY_SECONDS}")
     except Error as error:
         raise explain(error, "scrub", path) from error
-    finally:
-        connection.close()
     return not busy
 
 

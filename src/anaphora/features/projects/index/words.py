@@ -66,11 +66,11 @@ class SectionWords:
         for field in range(len(FIELDS)):
             # The average length, of the documents in memory too.
             average = max(1.0, statistics.tokens(field) / max(1, statistics.documents))
-            for which, at, counts, lengths in self.index.occurrences(useful, field, rows):
+            for term_numbers, at, counts, lengths in self.index.occurrences(useful, field, rows):
                 saturation = counts + K1 * (1.0 - B + B * lengths / average)
-                parts = worth[which] * (K1 + 1.0) * counts / saturation
+                parts = worth[term_numbers] * (K1 + 1.0) * counts / saturation
                 sums[field] += np.bincount(at, parts, len(rows))
-                has_term[which, at] = True
+                has_term[term_numbers, at] = True
         matched = worth @ has_term / (worth.sum() or 1.0)
         path, title, body = sums.round(4)
         return FieldScores(path, title, body, np.minimum(matched.round(5), 1.0))
