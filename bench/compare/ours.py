@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
 from contextlib import closing
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -21,7 +19,7 @@ from anaphora.store.db import sqlite
 from anaphora.values.conversations import READ_AWAITED, ImportedConversation, ImportedTurn
 from anaphora.values.memories import MemoryHit
 from bench.compare.stores import Opening, Texts, read_durability
-from bench.compare.vectors import SEAM, Floats, Spent, clock, joined
+from bench.compare.vectors import Spent
 from bench.embedder import KeptEmbedder
 from bench.homes import load_reader
 
@@ -30,43 +28,13 @@ __all__ = ["Conversations", "Memories", "Project", "ReadMemories"]
 _NUMBER: Final = re.compile(r"\d+\.\d+(e-?\d+)?")
 
 
-class _TimedEmbedder:
-    """The kept embedder, all of whose time counts; a generated text's vector is that of its
-    halves."""
-
-    def __init__(self, known: Path | None) -> None:
-        self._kept = KeptEmbedder(folder=known, ask_anew=known is None)
-        self.name, self.dimensions = self._kept.name, self._kept.dimensions
-        self.query_key, self.close = self._kept.query_key, self._kept.close
-        self.spent = np.zeros(2)
-
-    def embed(self, texts: Sequence[str]) -> list[Floats]:
-        """(parts, dimensions) of each text."""
-        began = clock()
-        halves = [text.split(SEAM) for text in texts]
-        known = iter(self._kept.embed([half for own in halves for half in own]))
-        rows = [[next(known) for _ in own] for own in halves]
-        vectors = [
-            own[0] if len(own) == 1 else joined([parts[0] for parts in own])[None] for own in rows
-        ]
-        self.spent += clock() - began
-        return vectors
-
-    def embed_query(self, text: str) -> Floats:
-        """(dimensions,)."""
-        began = clock()
-        vector = self._kept.embed_query(text)
-        self.spent += clock() - began
-        return vector
-
-
 class Memories:
     """A namespace a space, opened with defaults; only the clock and known vectors are given."""
 
     read: int | None = None
 
     def __init__(self, opening: Opening) -> None:
-        self._embedder = _TimedEmbedder(opening.known)
+        self._embedder = KeptEmbedder(folder=opening.known, ask_anew=opening.known is None)
         now = datetime.fromisoformat(opening.now) if opening.now else None
         self._home = opening.folder / "home"
         self._memory = Memory.open(

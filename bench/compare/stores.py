@@ -60,9 +60,6 @@ class Store(Protocol):
     def search(self, space: str, query: str, k: int) -> list[str]:
         """At most `k` ids, best first."""
 
-    def answer(self, space: str, query: str, k: int) -> Sequence[tuple[str, float]]:
-        """The same hits: what they say without numbers, and their scores."""
-
     def delete(self, space: str, item: str) -> None:
         """Remove one text by the product's own call."""
 
@@ -86,14 +83,6 @@ class _Base:
 
     def close(self) -> None:
         """Nothing to close."""
-
-    def search(self, space: str, query: str, k: int) -> list[str]:
-        """At most `k` ids, best first."""
-        raise NotImplementedError
-
-    def answer(self, space: str, query: str, k: int) -> Sequence[tuple[str, float]]:
-        """Ids alone."""
-        return [(name, 0.0) for name in self.search(space, query, k)]
 
 
 def fused(lists: Sequence[Sequence[Id]], k: int = 60) -> list[Id]:
