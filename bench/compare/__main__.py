@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
@@ -39,12 +39,14 @@ TITLES: Final = {
     "memories": "2. Lasting memories: all 7,035 turns together, a hit is identified by its text",
     "projects": "3. Files of a project: commit subjects, and bug reports (13)",
     "speed": "4. Speed and size: 10,000 texts, ten results per question",
-    "waiting": "5. Until the first answer: no vector is known, the model is loaded",
+    "sizes": "5. Speed by the number of texts",
+    "waiting": "6. Until the first answer: no vector is known, the model is loaded",
 }
 _WHOLE: Final = "query, p50 ms"
 SIZE: Final = 10_000
-SIZES: Final = "speed by size"
-SHOWN_BY_SIZE: Final = (
+SIZES: Final = (1_000, 10_000, 100_000)
+SIZED: Final = ("chroma", "langgraph_sqlite", "lancedb", "anaphora", "limit")
+SIZED_COSTS: Final = (
     "query, p50 ms",
     "query less embedding, p50 ms",
     "one add less embedding, p50 ms",
@@ -64,8 +66,8 @@ view.
 
     python -m bench.compare --prepare DIR                    # environments, once
     python -m bench.compare --data DATA --environments DIR --cache DIR
-    python -m bench.compare --data DATA --environments DIR --cache DIR --only speed \\
-        --sizes 1000 100000 --who anaphora chroma langgraph_sqlite lancedb limit
+    python -m bench.compare --data DATA --environments DIR --cache DIR --only sizes \\
+        --who anaphora --sizes 1000000
 
 **Input.** "plain" texts are turns as they are, of which the shared model reads the first 256 word
 pieces, as it does in the usual tools. "prepared" texts are what a careful user would make of them:
@@ -103,7 +105,7 @@ def main() -> None:
     parser.add_argument("--cache", type=Path, help="keeps vectors from one run to the next")
     parser.add_argument("--only", nargs="+", choices=TITLES, default=list(TITLES))
     parser.add_argument("--who", nargs="+", choices=[one.name for one in CONTESTANTS])
-    parser.add_argument("--sizes", nargs="+", type=int, default=[SIZE], help="texts of speed")
+    parser.add_argument("--sizes", nargs="+", type=int, default=SIZES, help="of the part sizes")
     chosen = parser.parse_args()
     if chosen.prepare is not None:
         prepare(chosen.prepare)
@@ -127,7 +129,7 @@ def run(
         {one.shown: versions(one, place.environments) for one in who}
     )
     chats = read_chats(data)
-    if set(only) - {"speed"}:
+    if set(only) - {"speed", "sizes"}:
         _embed(place, data, chats)
     others = [one for one in who if one.name not in ONLY_SPEED]
     for part in only:
@@ -140,9 +142,11 @@ def run(
             rows = list(projects(place, data, others))
         elif part == "waiting":
             value[part] = value.get(part, {}) | waiting(place, data, chats, others)
+        elif part == "speed":
+            known = value.get(part, {}) | _speed(place, data, who, SIZE)
+            value[part] = {o.shown: known[o.shown] for o in CONTESTANTS if o.shown in known}
         else:
-            for size in sizes:
-                _keep_costs(value, size, _costs_at(place, data, who, size))
+            value[part] = value.get(part, {}) | dict(_sizes(place, data, who, sizes))
         if rows:
             fresh = {row.contestant for row in rows}
             old = [row for row in value.get(part, []) if row["contestant"] not in fresh]
@@ -151,20 +155,20 @@ def run(
         write("compare", json.dumps(value, indent=1), as_markdown(value))
 
 
-def _costs_at(place: Place, data: Path, who: Sequence[Contestant], size: int) -> dict[str, Costs]:
+def _speed(place: Place, data: Path, who: Sequence[Contestant], size: int) -> dict[str, Costs]:
     items, questions = read_many(data, size)
-    halves = (half for item in items for half in item.text.split(SEAM))
-    Vectors(MINILM, place.shared).keep(halves)
+    Vectors(MINILM, place.shared).keep(half for item in items for half in item.text.split(SEAM))
     return measure_costs(place, who, [(item.id, item.text, item.at) for item in items], questions)
 
 
-def _keep_costs(value: dict[str, Any], size: int, costs: Mapping[str, Costs]) -> None:
-    if size == SIZE:
-        known = value.get("speed", {}) | costs
-        value["speed"] = {one.shown: known[one.shown] for one in CONTESTANTS if one.shown in known}
-    by_size = value.setdefault(SIZES, {})
-    for shown, own in costs.items():
-        by_size.setdefault(shown, {})[str(size)] = own
+def _sizes(
+    place: Place, data: Path, who: Sequence[Contestant], sizes: Sequence[int]
+) -> Iterator[tuple[str, Costs]]:
+    own = [one for one in who if one.name in SIZED]
+    for size in sizes:
+        for shown, costs in _speed(place, data, own, size).items():
+            names = [name + ending for name in SIZED_COSTS for ending in ("", CPU)]
+            yield f"{shown}, {size:,}", {name: costs[name] for name in names if name in costs}
 
 
 def _embed(place: Place, data: Path, chats: Sequence[Chat]) -> None:
@@ -185,8 +189,6 @@ def as_markdown(value: Mapping[str, Any]) -> str:
         if part in value:
             table = _rows if isinstance(value[part], list) else _side_by_side
             lines += ["", f"## {title}", "", *table(value[part])]
-        if part == "speed" and SIZES in value:
-            lines += ["", *_by_size(value[SIZES])]
     return "\n".join(lines)
 
 
@@ -230,19 +232,6 @@ def _side_by_side(costs: Mapping[str, Costs]) -> list[str]:
             for own in costs.values()
         )
         lines.append(f"| {_WHOLE.partition(',')[0]}, times Chroma's | {' | '.join(times)} |")
-    return lines
-
-
-def _by_size(costs: Mapping[str, Mapping[str, Costs]]) -> list[str]:
-    """A column for each number of texts."""
-    sizes = sorted({size for own in costs.values() for size in own}, key=int)
-    shown = " | ".join(f"{int(size):,} texts" for size in sizes)
-    lines = [f"| | | {shown} |", "|---|---|" + "---:|" * len(sizes)]
-    for name in SHOWN_BY_SIZE:
-        for one in CONTESTANTS:
-            if own := costs.get(one.shown):
-                cells = " | ".join(_cell(own.get(size, {}), name) for size in sizes)
-                lines.append(f"| {name} | {one.shown} | {cells} |")
     return lines
 
 

@@ -73,7 +73,7 @@ class Memories:
             NewMemory(text, source=name, created_at=_time(at) if at else None)
             for name, text, at in texts
         ]
-        scoped = self._memory.scoped(space)
+        self._space, scoped = space, self._memory.scoped(space)
         if len(new) == 1:
             (only,) = new
             done = [scoped.remember(only.text, source=only.source, created_at=only.created_at)]
@@ -97,8 +97,8 @@ class Memories:
         return recall
 
     def ready(self) -> None:
-        """Wait for the vectors."""
-        self._memory.ready()
+        """Wait for the vectors of the space that was added to last."""
+        self._memory.scoped(self._space).ready()
 
     def delete(self, space: str, item: str) -> None:
         """`forget` by the memory's id, or by its source where the text restated another one."""
