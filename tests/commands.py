@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import atexit
 import fcntl
+import gc
 import importlib
 import json
 import os
@@ -26,6 +27,7 @@ import time
 import traceback
 from collections.abc import Mapping
 from contextlib import suppress
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -174,6 +176,10 @@ def serve(connection: socket.socket, listener: socket.socket) -> None:
     for name in (*_PRELOADED, *_imported_by_use()):
         with suppress(ImportError):
             importlib.import_module(name)
+    _compile_patterns("when does the ferry leave?", "The ferry left.", "heron")
+    # What is imported stays: a search for garbage would copy all of it into each process.
+    gc.collect()
+    gc.freeze()
     while True:
         if listener in select.select([connection, listener], [], [])[0]:
             _begin(connection, listener)
@@ -239,6 +245,17 @@ def _use(folder: Path) -> None:
         memory.doctor()
         memory.export(folder / "all.jsonl")
         memory.import_(folder / "all.jsonl")
+
+
+def _compile_patterns(*texts: str) -> None:
+    """What the first question of a process compiles, in each language that these may be in."""
+    from anaphora.rank.statements import read_cues, read_statement
+    from anaphora.recall.times.reading import read_times
+
+    for text in texts:
+        read_times(text, datetime.now(UTC))
+        read_statement(text)
+        read_cues(text)
 
 
 def _run(request: dict[str, Any], streams: list[int], asked: socket.socket | None = None) -> None:
