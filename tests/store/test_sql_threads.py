@@ -16,6 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from tests.commands import python
 from tests.ingest.import_stores import import_into
 
 from anaphora import ConversationStore, ImportedConversation, ImportedTurn, NewTurn
@@ -154,7 +155,7 @@ CHILD = Path(__file__).with_name("sql_thread_child.py")
 def start(
     database: Path | str, conversation_id: str, count: int, label: str
 ) -> subprocess.Popen[str]:
-    arguments = [sys.executable, str(CHILD), str(database), conversation_id, str(count), label]
+    arguments = [*python(), str(CHILD), str(database), conversation_id, str(count), label]
     return subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True)
 
 
