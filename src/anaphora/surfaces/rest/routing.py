@@ -6,12 +6,12 @@ be forgotten.
 
 from __future__ import annotations
 
+from asyncio import get_running_loop
 from collections.abc import Callable, Mapping
 from inspect import Parameter, Signature, signature
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, TypeVar, cast, get_type_hints
 
-from anyio import current_time
 from fastapi import APIRouter, Query, Request
 from fastapi.routing import APIRoute
 from starlette.responses import Response
@@ -197,7 +197,8 @@ class _LaneRoute(APIRoute):
         if not reads(self, request.method) and not may(caller_of(request).token, "change"):
             raise Problem(403, "read_only", "this token is read-only")
         if is_long(scope):
-            scope[DEADLINE].deadline = current_time() + service_of(request).options.long_seconds
+            seconds = service_of(request).options.long_seconds
+            scope[DEADLINE].reschedule(get_running_loop().time() + seconds)
         response = await self.endpoint(request, **await self._sent.read(request))
         await response(scope, receive, send)
 

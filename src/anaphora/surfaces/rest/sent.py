@@ -78,6 +78,4 @@ def _parse(content: bytes, media_type: str) -> Any:
 def _takes_list(annotation: Any) -> bool:
     if isinstance(annotation, type) or get_origin(annotation) is None:
         return False
-    return get_origin(annotation) in {list, Sequence} or any(
-        map(_takes_list, get_args(annotation))
-    )
+    return get_origin(annotation) in {list, Sequence} or any(map(_takes_list, get_args(annotation)))
