@@ -44,7 +44,7 @@ def _matrix(rng: np.random.Generator, texts: int, spread: float, most_parts: int
 
 @pytest.fixture
 def _small_is_big(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory_scan, "BIG", 32)
+    monkeypatch.setattr(memory_scan, "WORTH", 32)
     monkeypatch.setattr(memory_scan, "STEP", 64)
     monkeypatch.setattr(memory_scan, "FEW", 8)
 

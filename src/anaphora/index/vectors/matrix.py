@@ -80,24 +80,11 @@ class MatrixView:
         return np.repeat(first_rows - begins, counts) + np.arange(int(counts.sum())), begins
 
 
-def products(parts: NDArray[np.float32], vector: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The product of each row of (P, dimensions) with one vector, by one thread, shape (P,)."""
+def products(parts: NDArray[np.float32], vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The products of vectors (…, dimensions) with others or with one, by one thread."""
     # Not `parts @ vector`: that wakes the threads of the linear algebra library, which took 7 to
     # 25 ms instead of 0.6 while other processes used the processors.
-    vecdot = getattr(np, "vecdot", None)  # since NumPy 2.0
-    row_products = np.einsum("ij,j->i", parts, vector) if vecdot is None else vecdot(parts, vector)
-    dots: NDArray[np.float32] = row_products
-    return dots
-
-
-def products_of(rows: NDArray[np.float32], parts: NDArray[np.float32]) -> NDArray[np.float32]:
-    """As `products` with each of a few rows, shape (rows, P)."""
-    vecdot = getattr(np, "vecdot", None)  # since NumPy 2.0
-    if vecdot is None:
-        row_products = np.einsum("ij,kj->ik", rows, parts)
-    else:
-        row_products = vecdot(rows[:, None, :], parts[None])
-    dots: NDArray[np.float32] = row_products
+    dots: NDArray[np.float32] = np.vecdot(parts, vectors)
     return dots
 
 

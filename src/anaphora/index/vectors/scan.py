@@ -11,17 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from itertools import repeat
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.index.rows import GrowingColumn
-from anaphora.index.vectors.matrix import Matrix, MatrixView, Nearest, best_of, products
+from anaphora.index.vectors.matrix import Matrix, Nearest, best_of, products
 
-BIG: Final = 16_384
-"""From so many parts their codes save more than they cost."""
+WORTH: Final = 16_384
+"""From so many products (of parts and vectors) codes save more than they cost."""
 
 STEP: Final = 8_192
 """Parts that get codes in one query, in 5 ms; those without are multiplied out."""
@@ -29,6 +28,8 @@ STEP: Final = 8_192
 FEW: Final = 1_024
 """So many texts are gathered and multiplied out."""
 
+_SUMS: Final = 1 << 20
+_PAIRS: Final = 512
 _MOST: Final = 127
 _LEAST_SCALE: Final = np.float32(1e-12)
 # The most that float32 arithmetic around the integers can add.
@@ -66,9 +67,9 @@ class Scan:
         """
         view, rows = self._matrix.view(), np.arange(len(texts))
         if len(texts) > FEW and 0 < limit < len(texts):
-            part_cosines, error = self._estimate(vector, view)
-            cosines = view.best_parts(part_cosines)
-            cosines = cosines if every else cosines[texts]
+            blocks = list(self._estimate(vector[None], view.parts))
+            cosines = view.best_parts(np.concatenate([block[:, 0] for block, _ in blocks]))
+            cosines, error = cosines if every else cosines[texts], float(blocks[0][1][0])
             if not error:
                 return best_of(rows, cosines.astype(np.float64), limit)
             cut_index = len(texts) - limit
@@ -79,40 +80,54 @@ class Scan:
 
     def find_pairs(self, vectors: Floats, closer: float) -> Iterator[tuple[int, int, float]]:
         """(vector, text, cosine) of every pair that is at least so close, part by part."""
-        view = self._matrix.view()
-        for at, vector in enumerate(vectors):
-            cosines, error = self._estimate(vector, view)
-            parts = np.flatnonzero(cosines >= closer - error)
-            cosines = products(view.parts[parts], vector) if error else cosines[parts]
-            is_close = cosines >= closer
-            texts = np.searchsorted(view.starts, parts[is_close], side="right") - 1
-            yield from zip(repeat(at), texts.tolist(), cosines[is_close].tolist())
+        view, start = self._matrix.view(), 0
+        for cosines, errors in self._estimate(vectors, view.parts):
+            places = np.flatnonzero(cosines >= closer - errors)
+            # In steps: the vectors gathered for the product stay in the cache.
+            for step in range(0, len(places), _PAIRS):
+                rows, at = np.divmod(places[step : step + _PAIRS], len(vectors))
+                exact_cosines = products(view.parts[start + rows], vectors[at])
+                is_close = exact_cosines >= closer
+                texts = np.searchsorted(view.starts, start + rows[is_close], side="right") - 1
+                columns = at[is_close], texts, exact_cosines[is_close]
+                yield from zip(*(column.tolist() for column in columns), strict=True)
+            start += len(cosines)
 
-    def _estimate(self, vector: Floats, view: MatrixView) -> tuple[Floats, float]:
-        """The cosine of each part, and how far these can be from the exact ones (0: these are)."""
-        self._code_some(view.parts)
-        if not len(self._codes):
-            return products(view.parts, vector), 0.0
-        (code,), (scale,), (apart,), _ = _encode(vector[None])
-        kernels: Any = _kernels()
-        sums = kernels.cdist(code[None], self._codes.view(), metric="dot", out_dtype="float32")
-        cosines = np.asarray(sums)[0] * self._scales.view()
-        cosines *= scale
-        newer = products(view.parts[len(cosines) :], vector)
-        error = self._apart * float(np.linalg.norm(vector)) + self._longest * float(apart)
-        return np.concatenate((cosines, newer)), error + _ROUNDING
+    def _estimate(self, vectors: Floats, parts: Floats) -> Iterator[tuple[Floats, Floats]]:
+        """Cosines (p, n) of parts and vectors, of some parts after another, and how far those of
+        each vector (n,) can be from the exact ones (0: these are)."""
+        coded_count, step = self._code_some(parts, len(vectors)), max(1, _SUMS // len(vectors))
+        if coded_count:
+            codes, scales, apart, _ = _encode(vectors)
+            errors: Floats = self._apart * _measure(vectors) + self._longest * apart
+            kernels: Any = _kernels()
+            packed = kernels.dots_pack(codes)
+            for start in range(0, coded_count, step):
+                block = self._codes.view()[start : start + step]
+                if len(vectors) == 1:
+                    sums = kernels.cdist(block, codes, metric="dot", out_dtype="float32")
+                else:
+                    sums = kernels.dots_packed(block, packed)
+                part_scales = self._scales.view()[start : start + step, None]
+                cosines = np.multiply(sums, part_scales, dtype=np.float32)
+                cosines *= scales
+                yield cosines, errors + np.float32(_ROUNDING)
+        for start in range(coded_count, len(parts), step):
+            newer = parts[start : start + step, None]
+            yield products(newer, vectors), np.zeros(len(vectors), np.float32)
 
-    def _code_some(self, parts: Floats) -> None:
-        """Give codes to some of the parts that have none: one query does not wait for all."""
+    def _code_some(self, parts: Floats, queries: int) -> int:
+        """Give codes to some of the parts without: one query does not wait for all. The number of
+        parts that have codes."""
         newer = parts[len(self._codes) :][:STEP]
-        if len(parts) < BIG or not len(newer) or _kernels() is None:
-            return
-        codes, scales, apart, lengths = _encode(newer)
-        self._codes.reserve(len(parts))
-        self._codes.add(codes)
-        self._scales.add(scales)
-        self._apart = max(self._apart, float(apart.max()))
-        self._longest = max(self._longest, float(lengths.max()))
+        if len(newer) and len(parts) * queries >= WORTH and _kernels() is not None:
+            codes, scales, apart, lengths = _encode(newer)
+            self._codes.reserve(len(parts))
+            self._codes.add(codes)
+            self._scales.add(scales)
+            self._apart = max(self._apart, float(apart.max()))
+            self._longest = max(self._longest, float(lengths.max()))
+        return len(self._codes)
 
 
 def _encode(rows: Floats) -> tuple[NDArray[np.int8], Floats, Floats, Floats]:
