@@ -99,7 +99,7 @@ class Linker:
         """The same memories, with those of them that are near to one another among the near."""
         import numpy as np
 
-        from anaphora.index.vectors.matrix import products_of
+        from anaphora.index.vectors.matrix import products
 
         parts = [memory.vectors[:MOST_PARTS] for memory in group]
         rows = np.concatenate(parts)
@@ -108,7 +108,7 @@ class Linker:
         for start in range(0, len(rows), _ROWS):
             # Only with those before: the later one makes the link.
             end = start + _ROWS
-            cosines[:end, start:end] = products_of(rows[:end], rows[start:end])
+            cosines[:end, start:end] = products(rows[:end, None], rows[start:end])
         cosines = np.triu(self.embedder.calibration.alike.apply(cosines), 1)
         near_earlier: list[list[Near]] = [[] for _ in group]
         for a, b in np.argwhere(cosines >= NEAR).tolist():
