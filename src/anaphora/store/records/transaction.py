@@ -2,7 +2,7 @@
 
 `RecordTransaction` holds the records that the change touches and decides nothing about them:
 `rules` says what restating and superseding mean, `forgetting` what forgetting does. What is tracked
-is clear. Imports SQLAlchemy.
+is clear.
 """
 
 from __future__ import annotations
