@@ -70,7 +70,7 @@ def checked(new: NewMemory) -> NewMemory:
     values = dict[str, Any]()
     for name in _BY_KIND:
         field_value = getattr(new, name)
-        if field_value is not None or name not in _OPTIONAL:
+        if field_value is not _DEFAULTS[name]:
             kind = MEMORY_FIELDS[name].kind
             is_name = name in LABELS and kind == "text"
             values[name] = (
@@ -213,7 +213,7 @@ _CHECKS: Final[Mapping[str, Callable[[str, object], Any]]] = {
     "payload": _check_payload,
 }
 _BY_KIND: Final = [n for kind in _CHECKS for n in _FIELDS if MEMORY_FIELDS[n].kind == kind]
-_OPTIONAL: Final = {field.name for field in fields(NewMemory) if field.default is None}
+_DEFAULTS: Final = {field.name: field.default for field in fields(NewMemory)}
 
 
 def _copy_json(value: object, place: str, depth: int) -> Any:

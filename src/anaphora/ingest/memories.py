@@ -127,16 +127,8 @@ class MemoryWriter:
 
         new, redacted_kinds = _prepare(new)
         draft = draft_memory(new, self._clock(), self._ids())
-        # `presume_absent` needs the version that the lookup was made in.
-        version = -1
-        same_records: Sequence[MemoryRecord] = ()
-        if draft.record.path is None and draft.same_key:
-            version = self._records.version()
-            same_records = self._records.with_same_key(draft.same_key)
-        embedded_memory = self._embed_early(draft, same_records)
+        embedded_memory = self._embed_early(draft)
         with self._change() as work:
-            if not same_records:
-                work.presume_absent(draft.same_key, version)
             if new.parent is not None:
                 _refuse_unknown(new.parent, work.find(new.parent))
             put_result = put(work, draft, self._ids)
@@ -286,17 +278,17 @@ class MemoryWriter:
         if written_ids := work.written:
             self._follow(written_ids)
 
-    def _embed_early(
-        self, draft: MemoryDraft, same: Sequence[MemoryRecord]
-    ) -> EmbeddedMemory | None:
+    def _embed_early(self, draft: MemoryDraft) -> EmbeddedMemory | None:
         """The vectors of a short text and what is near to them, where they can be had at once."""
         from anaphora.store.records.vectors import TextToEmbed
 
         record = draft.record
         if len(record.text) > _SHORT or not self._embedder.ready(0):
             return None
-        if any(match.valid_to is None and not match.forgotten for match in same):
-            return None
+        if record.path is None and draft.same_key:
+            same_records = self._records.with_same_key(draft.same_key)
+            if any(match.valid_to is None and not match.forgotten for match in same_records):
+                return None
         try:
             embedded_memories = self._embed_texts([TextToEmbed(record.id, record.text)])
             if draft.same_key:
@@ -344,6 +336,8 @@ class MemoryWriter:
                     if o in current
                 ),
             )
+            if remembered_memory.id in near_ids or remembered_memory.id in conflicting_ids
+            else remembered_memory
             for remembered_memory in done
         ]
 
@@ -465,7 +459,8 @@ def _prepare(new: NewMemory) -> tuple[NewMemory, tuple[str, ...]]:
     if not new.redact:
         # An adapter gets back exactly what it put.
         return new, ()
-    return without_secrets(replace(new, source=signed(new.source)))
+    source = signed(new.source)
+    return without_secrets(new if source is new.source else replace(new, source=source))
 
 
 Survivors = Callable[[Sequence[str]], Iterable[SurvivingSource]]

@@ -17,7 +17,7 @@ from anaphora.store.db.driver import dbapi2
 from anaphora.store.db.faults import BUSY_SECONDS, IDLE_SECONDS
 from anaphora.store.db.revision import REVISION, REVISION_TABLE, check_revision
 from anaphora.store.db.tables import TABLES
-from anaphora.store.escaping import escape_cell, unescape_rows
+from anaphora.store.escaping import escape_rows, unescape_rows
 
 Row = Mapping[str, Any]
 Where = tuple[tuple[str, int], ...]
@@ -26,7 +26,7 @@ Where = tuple[tuple[str, int], ...]
 
 def execute(connection: Any, statement: str, cells: Iterable[Any] = ()) -> Any:
     """Run one statement; its cursor."""
-    escaped_cells = tuple(map(escape_cell, cells))
+    (escaped_cells,) = escape_rows([tuple(cells)])
     if isinstance(connection, dbapi2.Connection):
         return connection.execute(statement, escaped_cells)
     return connection.exec_driver_sql(statement.replace("?", "%s"), escaped_cells)
@@ -40,7 +40,7 @@ def execute_many(
         # A server's driver opens a pipeline for a list, even of one.
         execute(connection, statement, map(rows[0].__getitem__, names))
         return
-    cells = [tuple(map(escape_cell, map(row.__getitem__, names))) for row in rows]
+    cells = escape_rows([tuple(map(row.__getitem__, names)) for row in rows])
     if isinstance(connection, dbapi2.Connection):
         connection.executemany(statement, cells)
     else:

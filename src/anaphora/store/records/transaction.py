@@ -94,12 +94,6 @@ class RecordTransaction(NamespaceTransaction):
         self._fetch("record_id", missing)
         self._missing |= {record_id for record_id in missing if record_id not in self._tracked}
 
-    def presume_absent(self, same_key: str, seen: int) -> None:
-        """Of this identity no record was there at the number `seen`: it is not looked for again,
-        unless anything was written since."""
-        if self.write.before == seen:
-            self._known_same.add(same_key)
-
     @property
     def written(self) -> WrittenRecords | None:
         """What the change has written, once it is finished; None where that is not all of it."""
