@@ -9,6 +9,7 @@ seven", "is closed on Mondays"). A reader adds nothing to that: docs/decisions/0
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
@@ -39,7 +40,7 @@ def contradicts(older: Statement, newer: Statement, closeness: float) -> bool:
     from anaphora.rank.replacement import replacement_probability
 
     return (
-        _tell_otherwise(older.text, newer.text)
+        _tell_otherwise(older.text, newer.text, lambda text: read_statement(text).words)
         or replacement_probability(older, newer, closeness) >= REPLACES
     ) and not same_fact(older.text, newer.text)
 
@@ -50,12 +51,12 @@ def seem_to_contradict(older: str, newer: str) -> bool:
     They share words, one contains what the other begins with, neither only asks, and the newer one
     says something that the older one does not.
     """
-    return _tell_otherwise(older, newer) and not same_fact(older, newer)
+    return _tell_otherwise(older, newer, words_of) and not same_fact(older, newer)
 
 
-def _tell_otherwise(older: str, newer: str) -> bool:
+def _tell_otherwise(older: str, newer: str, find_words: Callable[[str], frozenset[str]]) -> bool:
     # Words first: of the pairs that are near, most do not share enough, and reading is more work.
-    older_words, newer_words = words_of(older), words_of(newer)
+    older_words, newer_words = find_words(older), find_words(newer)
     shorter = min(len(older_words), len(newer_words))
     if not shorter or len(older_words & newer_words) < SHARED * shorter:
         return False
