@@ -289,7 +289,7 @@ class Database:
         try:
             if self.path is not None:
                 with closing(engine.raw_connection()) as pooled:
-                    connection = pooled.driver_connection
+                    connection: Any = pooled.driver_connection
                     # Which lock is taken: waiting for one later can only fail.
                     connection.execute("BEGIN" if operation == "read" else "BEGIN IMMEDIATE")
                     yield connection

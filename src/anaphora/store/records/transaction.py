@@ -109,6 +109,16 @@ class RecordTransaction(NamespaceTransaction):
         tracked = self._tracked.get(record_id)
         return tracked.record if tracked else None
 
+    def many(self, record_ids: Iterable[str]) -> dict[str, MemoryRecord]:
+        """The records of these ids that exist, by id."""
+        ids = list(record_ids)
+        self.load(ids=ids)
+        return {
+            record_id: self._tracked[record_id].record
+            for record_id in ids
+            if record_id in self._tracked
+        }
+
     def same_key(self, record_id: str) -> str:
         """The identity of a tracked record."""
         return self._tracked[record_id].same_key
