@@ -22,6 +22,7 @@ from tests.ingest.import_stores import import_into
 from anaphora import ConversationStore, ImportedConversation, ImportedTurn, NewTurn
 from anaphora.errors import StoreError
 from anaphora.store.db.engine import Database, open_database
+from anaphora.store.db.statements import delete
 from anaphora.store.threads.gojson import decode
 from anaphora.store.threads.sidecar import ConversationNote, Sidecar, TurnNote
 from anaphora.store.threads.sql_store import SqlConversationStore
@@ -249,12 +250,8 @@ def test_truth_that_was_put_back_is_listed_anew(open_again: OpenTruth) -> None:
     store.append_user("lost", "two")
     assert len(store.list()) == 2
     with truth.write("default") as write:
-        from sqlalchemy import delete
-
-        from anaphora.store.db.schema import metadata
-
-        for table in (metadata.tables["turn"], metadata.tables["thread"]):
-            write.connection.execute(delete(table).where(table.c.conversation_id == "lost"))
+        for table in ("turn", "thread"):
+            delete(write.connection, table, (("conversation_id", 1),), ("lost",))
     assert [summary.conversation_id for summary in store.list()] == ["kept"]
 
 

@@ -88,11 +88,11 @@ class Linker:
             for neighbours in self.neighbours(vectors, line.invert(NEAR))
         )
         return [
-            replace(
-                memory,
-                near=_choose_closest(n for _ in memory.vectors[:MOST_PARTS] for n in next(rows)),
-            )
+            replace(memory, near=near) if near else memory
             for memory in group
+            for near in [
+                _choose_closest(n for _ in memory.vectors[:MOST_PARTS] for n in next(rows))
+            ]
         ]
 
     def with_each_other(self, group: Sequence[EmbeddedMemory]) -> list[EmbeddedMemory]:
@@ -118,6 +118,8 @@ class Linker:
                 near_earlier[owner[b]].append((first_memory.record_id, float(cosines[a, b])))
         return [
             replace(memory, near=_choose_closest((*memory.near, *more_neighbours)))
+            if more_neighbours
+            else memory
             for memory, more_neighbours in zip(group, near_earlier, strict=True)
         ]
 

@@ -20,6 +20,8 @@ _MOST: Final = 4_000
 
 def record_title(record: MemoryRecord) -> str:
     """All of it, a line each; "" where it has none."""
+    if not (record.path or record.payload or any(getattr(record, name) for name in LABELS)):
+        return ""
     source_prefixes = {source.partition(":")[0] for source in record.sources}
     labels = (label for name in LABELS for label in _as_list(getattr(record, name)))
     # What an import marks all of its memories by says nothing of any of them.
