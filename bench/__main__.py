@@ -21,6 +21,7 @@ MEASUREMENTS = (
     "deep_aggregation",
     "speed",
     "hooks",
+    "server",
     "durability",
     "memory_faults",
 )

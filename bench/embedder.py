@@ -1,8 +1,8 @@
 """An embedder whose vectors are kept, and whose time is measured.
 
 In: texts. Out: the vectors of another embedder, under its name, so that nothing downstream can
-tell. A text is embedded once; with a folder its vectors are there for the next run too. Totals of
-texts and seconds say what embedding took, so that it can be taken off.
+tell. A text is embedded once; with a folder its vectors are there for the next run too. `spent`
+says what embedding took, so that it can be taken off.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 import threading
-import time
 from collections.abc import Hashable, Sequence
 from pathlib import Path
 from typing import Final
@@ -20,6 +19,7 @@ from numpy.typing import NDArray
 
 from anaphora.embed.base import Embedder
 from anaphora.embed.service import spec_for
+from bench.compare.vectors import SEAM, clock, joined
 
 __all__ = ["KeptEmbedder"]
 
@@ -34,8 +34,8 @@ class KeptEmbedder:
     """An `Embedder` that is asked once for each text; safe for several threads.
 
     `folder` keeps vectors for the next run, None in memory alone. With `ask_anew` each question is
-    embedded again, as its time is to be measured. `texts` and `seconds` total the embedding of
-    texts that are stored, `query_seconds` that of questions.
+    embedded again, as its time is to be measured. `spent` is what all calls took until now. The
+    vector of a text with a seam, which is a generated one, is made of those of its halves.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class KeptEmbedder:
         self._rows = sqlite3.connect(place, check_same_thread=False)
         self._rows.execute("CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, data BLOB)")
         self._inner: Embedder | None = None
-        self.texts, self.seconds, self.query_seconds = 0, 0.0, 0.0
+        self.spent = np.zeros(2)
 
     @property
     def name(self) -> str:
@@ -69,31 +69,31 @@ class KeptEmbedder:
     def embed(self, texts: Sequence[str]) -> list[Floats]:
         """As the embedder inside: (parts, dimensions) of each text."""
         with self._lock:
-            missing = [text for text in dict.fromkeys(texts) if self._read(_STORED, text) is None]
+            began = clock()
+            halves = dict.fromkeys(half for text in texts for half in text.split(SEAM))
+            missing = [half for half in halves if self._read(_STORED, half) is None]
             for start in range(0, len(missing), _STEP):
                 step = missing[start : start + _STEP]
-                model, began = self._model(), time.perf_counter()
-                vectors = model.embed(step)
-                self.seconds += time.perf_counter() - began
-                self.texts += len(step)
-                for text, rows in zip(step, vectors, strict=True):
+                for text, rows in zip(step, self._model().embed(step), strict=True):
                     self._write(_STORED, text, rows)
                 self._rows.commit()
-            return [self._known(_STORED, text) for text in texts]
+            vectors = [self._known(text) for text in texts]
+            self.spent += clock() - began
+            return vectors
 
     def embed_query(self, text: str) -> Floats:
         """As the embedder inside: (dimensions,)."""
         with self._lock:
-            if self._ask_anew or self._read(_ASKED, text) is None:
-                model, began = self._model(), time.perf_counter()
-                vector = model.embed_query(text)
-                self.query_seconds += time.perf_counter() - began
-                if self._ask_anew:
-                    return vector
-                self._write(_ASKED, text, vector[None, :])
-                self._rows.commit()
-            row: Floats = self._known(_ASKED, text)[0]
-            return row
+            began = clock()
+            rows = None if self._ask_anew else self._read(_ASKED, text)
+            if rows is None:
+                rows = self._model().embed_query(text)[None, :]
+                if not self._ask_anew:
+                    self._write(_ASKED, text, rows)
+                    self._rows.commit()
+            self.spent += clock() - began
+            vector: Floats = rows[0]
+            return vector
 
     def query_key(self, text: str) -> Hashable:
         """The text itself: the embedder inside knows more texts to be equal, but must be loaded."""
@@ -119,10 +119,9 @@ class KeptEmbedder:
             return None
         return np.frombuffer(row[0], np.float32).reshape(-1, self.dimensions)
 
-    def _known(self, use: str, text: str) -> Floats:
-        rows = self._read(use, text)
-        assert rows is not None
-        return rows
+    def _known(self, text: str) -> Floats:
+        rows = [own for half in text.split(SEAM) if (own := self._read(_STORED, half)) is not None]
+        return rows[0] if len(rows) == 1 else joined([own[0] for own in rows])[None]
 
     def _write(self, use: str, text: str, rows: Floats) -> None:
         data = np.ascontiguousarray(rows, np.float32).tobytes()

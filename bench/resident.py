@@ -284,8 +284,8 @@ def _embedding(environ: Mapping[str, str]) -> tuple[float, float]:
 
         def embed(some: Sequence[str]) -> float:
             began = time.perf_counter()
-            request = {"call": "embed", "model": name, "texts": list(some)}
-            assert "vectors" in resident.ask(connection, request, 120.0)
+            request = {"call": "embed", "model": name, "body": json.dumps(some).encode()}
+            assert "ends" in resident.ask(connection, request, 120.0)
             return time.perf_counter() - began
 
         question = statistics.median(embed([text]) for text in texts[-60:])

@@ -4,9 +4,10 @@ In: the folder of shared data (REALTALK and BEAM). Out: figures beside their tar
 bench/results/speed.json and .md, for memories in memory_speed_SIZE. Everything goes through
 `Memory` with its defaults; embedding is timed inside the same calls, so that it can be taken off.
 
-    python -m bench.speed --data DIR [--size 1000] [--only turns memories] [--cache DIR]
+    python -m bench.speed --data DIR [--size 1000] [--only turns memories] [--cache DIR] [--profile]
 
-`--cache` keeps the texts' vectors, which take minutes, from one run to the next.
+`--cache` keeps the texts' vectors, which take minutes, from one run to the next. With `--profile` a
+question is taken apart instead: which package needs how much of its time.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
@@ -30,6 +32,7 @@ from bench.datasets import haystacks
 from bench.embedder import KeptEmbedder
 from bench.figures import Figure, at_most, below, keep, percentile
 from bench.measuring import plain_environment, size_of
+from bench.profiling import profile
 
 SIZE: Final = 10_000
 QUESTIONS: Final = 300
@@ -65,6 +68,29 @@ def run(
     return figures
 
 
+def take_apart(data: Path, size: int, only: Sequence[str], cache: Path | None) -> None:
+    """Print where the time of a question goes, beside its embedding, once a home is opened anew."""
+    embedder, questions = KeptEmbedder(folder=cache), _questions(data)
+    for question in questions:
+        embedder.embed_query(question)
+    for part in only:
+        with tempfile.TemporaryDirectory(prefix="anaphora-bench-") as home:
+            with Memory.open(home, embedder=embedder) as memory:
+                if part == "turns":
+                    memory.import_(_first_turns(data, size))
+                else:
+                    memory.remember_many(_texts(data, size))
+                memory.ready()
+            with Memory.open(home, embedder=embedder) as memory:
+                recall = (
+                    memory.recall
+                    if part == "memories"
+                    else partial(memory.recall_conversation, None)
+                )
+                recall(questions[0])
+                print(f"\n## A question of {size:,} {part}\n\n{profile(recall, questions[1:])}")
+
+
 def _turns(data: Path, size: int, cache: Path | None) -> Iterator[Figure]:
     conversations = _first_turns(data, size)
     questions = _questions(data)
@@ -76,7 +102,7 @@ def _turns(data: Path, size: int, cache: Path | None) -> Iterator[Figure]:
             memory.import_(conversations)
             memory.ready()
             yield Figure("import, embed and index", time.perf_counter() - began, "s")
-            yield Figure("of that in the embedder", embedder.seconds, "s")
+            yield Figure("of that in the embedder", embedder.spent[0], "s")
             whole, bare = _asked(lambda q: memory.recall_conversation(None, q), questions, embedder)
             again, _ = _asked(lambda q: memory.recall_conversation(None, q), questions, embedder)
         yield Figure("questions", len(questions))
@@ -148,11 +174,11 @@ def _asked(
     """Milliseconds of each call, and the same without the time in the embedder."""
     whole, bare = [], []
     for text in texts:
-        before, began = embedder.query_seconds + embedder.seconds, time.perf_counter()
+        before, began = embedder.spent[0], time.perf_counter()
         ask(text)
         spent = time.perf_counter() - began
         whole.append(1000 * spent)
-        bare.append(1000 * (spent - (embedder.query_seconds + embedder.seconds - before)))
+        bare.append(1000 * (spent - (embedder.spent[0] - before)))
     return whole, bare
 
 
@@ -201,8 +227,10 @@ def main() -> None:
     parser.add_argument("--size", type=int, default=SIZE, help="turns and memories")
     parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS)
     parser.add_argument("--cache", type=Path, help="a folder that keeps vectors")
+    parser.add_argument("--profile", action="store_true", help="where a question's time goes")
     chosen = parser.parse_args()
-    run(chosen.data, chosen.size, chosen.only, chosen.cache)
+    measure = take_apart if chosen.profile else run
+    measure(chosen.data, chosen.size, chosen.only, chosen.cache)
 
 
 if __name__ == "__main__":

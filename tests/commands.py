@@ -1,33 +1,49 @@
-"""Commands of `anaphora` as processes, forked off one that has imported everything already.
+"""Commands of `anaphora` and of Python as processes, forked off one that has imported everything.
 
 A command takes half a second, nearly all of it for imports, those of its first question included.
 Each runs in a process of its own, with its own environment, folder and streams, through the entry
 point; only the imports are shared.
-A test of what is imported, or of the program's file, starts a real one.
+A test of what is imported, of how Python ends, or of the program's file, starts a real one.
 """
 
 from __future__ import annotations
 
 import atexit
+import fcntl
+import gc
 import importlib
 import json
 import os
+import runpy
 import select
 import shlex
 import shutil
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
+import time
+import traceback
 from collections.abc import Mapping
 from contextlib import suppress
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-__all__ = ["is_one_mistake", "program", "program_folder", "run_command", "run_command_bytes"]
+__all__ = [
+    "is_one_mistake",
+    "program",
+    "program_folder",
+    "python",
+    "run_command",
+    "run_command_bytes",
+]
 
 _LENGTH = 1 << 20
+# fcntl.h: the signal that tells of a descriptor. Python 3.11 has no name for it.
+_SETSIG = 10
 _SHIM = Path(__file__).with_name("forked_program.py")
 _PRELOADED = (
     "numpy",
@@ -76,7 +92,8 @@ def run_command_bytes(
     ):
         stdin.write(given)
         stdin.seek(0)
-        request = json.dumps({"words": listed, "environ": dict(environ), "folder": place}).encode()
+        words = ["-m", "anaphora", *listed]
+        request = json.dumps({"words": words, "environ": dict(environ), "folder": place}).encode()
         streams = [stdin.fileno(), out.fileno(), errors.fileno()]
         socket.send_fds(_ready_process(), [request], streams)
         code = int(_ready_process().recv(_LENGTH))
@@ -94,8 +111,16 @@ def is_one_mistake(text: str) -> bool:
 
 def program() -> list[str]:
     """The beginning of a command line that runs `anaphora` in this way, for who starts it."""
-    if not hasattr(os, "fork"):
-        return [sys.executable, "-m", "anaphora"]
+    return [*python(), "-m", "anaphora"]
+
+
+def python() -> list[str]:
+    """The same for Python: what follows is `-c` and a program, `-m` and a module, or a file.
+
+    It can be ended as any process can, by `kill -9` too, and says how it ended.
+    """
+    if sys.platform != "linux":
+        return [sys.executable]
     _ready_process()
     return [sys.executable, "-I", "-S", str(_SHIM), str(_socket())]
 
@@ -151,6 +176,10 @@ def serve(connection: socket.socket, listener: socket.socket) -> None:
     for name in (*_PRELOADED, *_imported_by_use()):
         with suppress(ImportError):
             importlib.import_module(name)
+    _compile_patterns("when does the ferry leave?", "The ferry left.", "heron")
+    # What is imported stays: a search for garbage would copy all of it into each process.
+    gc.collect()
+    gc.freeze()
     while True:
         if listener in select.select([connection, listener], [], [])[0]:
             _begin(connection, listener)
@@ -178,7 +207,11 @@ def _begin(connection: socket.socket, listener: socket.socket) -> None:
                 os._exit(0)
             connection.close()
             listener.close()
-            data, streams, _, _ = socket.recv_fds(asked, _LENGTH, 3)
+            data, (*streams, asker), _, _ = socket.recv_fds(asked, _LENGTH, 4)
+            # The kernel kills this process when the one that asked is gone, and so its end of this.
+            fcntl.fcntl(asker, fcntl.F_SETOWN, os.getpid())
+            fcntl.fcntl(asker, _SETSIG, signal.SIGKILL)
+            fcntl.fcntl(asker, fcntl.F_SETFL, os.O_ASYNC)
             asked.send(str(os.getpid()).encode())
             _run(json.loads(data), streams, asked)
         os.waitpid(child, 0)
@@ -214,23 +247,35 @@ def _use(folder: Path) -> None:
         memory.import_(folder / "all.jsonl")
 
 
-def _run(request: dict[str, Any], streams: list[int], asked: socket.socket | None = None) -> None:
-    from anaphora.surfaces.cli import main
+def _compile_patterns(*texts: str) -> None:
+    """What the first question of a process compiles, in each language that these may be in."""
+    from anaphora.rank.statements import read_cues, read_statement
+    from anaphora.recall.times.reading import read_times
 
+    for text in texts:
+        read_times(text, datetime.now(UTC))
+        read_statement(text)
+        read_cues(text)
+
+
+def _run(request: dict[str, Any], streams: list[int], asked: socket.socket | None = None) -> None:
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
         os.close(stream)
     os.environ.clear()
     os.environ.update(request["environ"])
+    time.tzset()
+    tempfile.tempdir = None
     os.chdir(request["folder"])
-    sys.argv = ["anaphora", *request["words"]]
     code = 1
     try:
         try:
-            main()
+            _perform(*request["words"])
             code = 0
         except SystemExit as end:
             code = end.code if isinstance(end.code, int) else int(end.code is not None)
+        except Exception:  # noqa: BLE001
+            traceback.print_exc()
         sys.stdout.flush()
         sys.stderr.flush()
         # What a program does at its end: homes are closed, threads waited for.
@@ -239,6 +284,24 @@ def _run(request: dict[str, Any], streams: list[int], asked: socket.socket | Non
         if asked is not None:
             asked.send(str(code).encode())
         os._exit(code)
+
+
+def _perform(how: str, *words: str) -> None:
+    """What Python does with these words of a command line."""
+    if (how, words[0]) == ("-m", "anaphora"):
+        from anaphora.surfaces.cli import main
+
+        sys.argv = [*words]
+        main()
+    elif how == "-c":
+        sys.argv = [how, *words[1:]]
+        exec(compile(words[0], "<string>", "exec"), {"__name__": "__main__"})
+    elif how == "-m":
+        sys.argv = [*words]
+        runpy.run_module(words[0], run_name="__main__", alter_sys=True)
+    else:
+        sys.argv = [how, *words]
+        runpy.run_path(how, run_name="__main__")
 
 
 if __name__ == "__main__":

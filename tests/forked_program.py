@@ -1,6 +1,6 @@
-"""`anaphora` for a client that starts programs itself: a process of `tests.commands` does its work.
+"""A program for whoever starts programs itself: a process of `tests.commands` does its work.
 
-In: the socket of that process, then the words of a command. It gives away its streams, hands
+In: the socket of that process, then what Python is told. It gives away its streams, hands
 on what would end it, and ends as the command does.
 """
 
@@ -20,14 +20,19 @@ def main() -> int:
         # `pathlib` takes longer to import than all of this.
         folder = os.getcwd()  # noqa: PTH109
         request = {"words": sys.argv[2:], "environ": dict(os.environ), "folder": folder}
-        socket.send_fds(connection, [json.dumps(request).encode()], [0, 1, 2])
+        # The other end is open as long as this process is there.
+        asker, _ours = os.pipe()
+        socket.send_fds(connection, [json.dumps(request).encode()], [0, 1, 2, asker])
         # Whoever reads the other end of a stream must see when the command closes it.
-        for stream in (0, 1, 2):
+        for stream in (0, 1, 2, asker):
             os.close(stream)
         process = int(connection.recv(16))
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda told, _: os.kill(process, told))
-        return int(connection.recv(16) or b"1")
+        ended = connection.recv(16)
+        if not ended:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return int(ended)
 
 
 if __name__ == "__main__":

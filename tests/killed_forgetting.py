@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import random
 import subprocess
-import sys
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from tests.commands import python
 
 from anaphora import Memory
 from anaphora.errors import AnaphoraError, RemoteError
@@ -78,7 +79,7 @@ def killed_forgets(place: Path, *, acknowledged: int, chance: random.Random) -> 
 
 def _killed(home: Path, start: int, chance: random.Random) -> list[str]:
     """What a process acknowledged until it was killed."""
-    words = [sys.executable, "-c", _CHILD, str(home), str(start)]
+    words = [*python(), "-c", _CHILD, str(home), str(start)]
     child = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
     assert child.stdout is not None
     child.stdout.readline()

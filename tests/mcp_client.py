@@ -8,10 +8,12 @@ from __future__ import annotations
 import sys
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-import jsonschema
+from jsonschema.protocols import Validator
+from jsonschema.validators import validator_for
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp_types import CallToolResult, ErrorData, ListRootsResult, Root
@@ -89,9 +91,17 @@ async def call(session: ClientSession, tool: str, **arguments: Any) -> dict[str,
     result = await session.call_tool(tool, arguments)
     assert isinstance(result, CallToolResult)
     assert not result.is_error, text_of(result)
-    jsonschema.validate(result.structured_content, documented_tools()[tool].result)
+    _validator(tool).validate(result.structured_content)
     found: dict[str, Any] = result.structured_content
     return found
+
+
+@cache
+def _validator(tool: str) -> Validator:
+    schema = documented_tools()[tool].result
+    kind = validator_for(schema)
+    kind.check_schema(schema)
+    return kind(schema)
 
 
 async def refusal(session: ClientSession, tool: str, **arguments: Any) -> str:

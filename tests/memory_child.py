@@ -17,6 +17,8 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from tests.commands import python
+
 from anaphora import Memory, NewMemory
 from anaphora.errors import AnaphoraError
 
@@ -74,7 +76,7 @@ class Child:
         paths = [str(ROOT), str(ROOT / "src"), environ.get("PYTHONPATH", "")]
         environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
         self.process = subprocess.Popen(
-            [sys.executable, __file__, str(home), database or "-"],
+            [*python(), "-m", "tests.memory_child", str(home), database or "-"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -18,7 +18,8 @@ import anyio
 import pytest
 from starlette.testclient import TestClient
 from tests.as_json import as_json
-from tests.mcp_client import SCRIPT, call, connected, refusal
+from tests.commands import program
+from tests.mcp_client import call, connected, refusal
 from tests.tokens import LEAST_BUDGET
 
 from anaphora import AsyncMemory, Memory
@@ -84,7 +85,7 @@ async def asked_softly(home: Path) -> dict[str, Any]:
 def commanding(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """What a command did."""
     return subprocess.run(
-        [SCRIPT, "--home", home, *words, "--json"],
+        [*program(), "--home", home, *words, "--json"],
         capture_output=True,
         text=True,
         check=False,
@@ -206,7 +207,7 @@ def test_one_search_finds_the_same_everywhere(home: Path) -> None:
 
 def _refused_by_command(home: Path, *words: str) -> bool:
     done = subprocess.run(
-        [SCRIPT, "--home", home, *words, "--json"],
+        [*program(), "--home", home, *words, "--json"],
         capture_output=True,
         text=True,
         check=False,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import subprocess
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta, timezone
@@ -21,6 +22,7 @@ from tests.surfaces.rest_desk import served
 from anaphora import Memory, NewMemory
 from anaphora.calls.moments import EARLIEST, LATEST
 from anaphora.errors import AnaphoraError, InvalidInput, StoreError
+from anaphora.store.db.statements import execute
 from anaphora.store.db.tables import TABLES
 
 pytestmark = pytest.mark.internal
@@ -54,10 +56,9 @@ def open_memory(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) ->
 
 def write(memory: Memory, statement: str, **values: Any) -> None:
     """What no door lets in, by SQL."""
-    from sqlalchemy import text
-
     with memory._container.truth.write("default") as change:
-        change.connection.execute(text(statement), values)
+        cells = [values[name] for name in re.findall(r":(\w+)", statement)]
+        execute(change.connection, re.sub(r":\w+", "?", statement), cells)
         # As a write of ours would be: who follows truth sees that something happened.
         change.take()
 

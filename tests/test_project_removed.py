@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from tests.commands import python
 from tests.ingest.project_files import git, write
 
 from anaphora import Memory
@@ -48,7 +48,7 @@ def test_a_removed_project_leaves_no_file(tmp_path: Path, killed: bool) -> None:
         assert {name for name, _ in left(home)}
         words = home / "index" / "default" / "context" / "words"
         if killed:
-            done = subprocess.run([sys.executable, "-c", KILLED, str(home)], check=False)
+            done = subprocess.run([*python(), "-c", KILLED, str(home)], check=False)
             assert done.returncode == -9
         else:
             memory.remove_project("gone")

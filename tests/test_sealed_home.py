@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.commands import python
 from tests.sqlite_driver import dbapi2
 
 from anaphora import Memory, NewMemory, keys
@@ -272,9 +273,7 @@ def test_a_conversion_killed_at_any_moment_loses_no_memory(tmp_path: Path) -> No
 
 
 def killed_in(home: Path, what: str, seconds: float) -> bool:
-    child = subprocess.Popen(
-        [sys.executable, "-c", CONVERT, what, str(home)], stdout=subprocess.PIPE
-    )
+    child = subprocess.Popen([*python(), "-c", CONVERT, what, str(home)], stdout=subprocess.PIPE)
     assert child.stdout is not None
     child.stdout.readline()
     try:

@@ -9,7 +9,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -20,6 +19,7 @@ from pathlib import Path
 import httpx
 import pytest
 from sqlalchemy import Table, UniqueConstraint, text
+from tests.commands import program
 from tests.conftest import Clock
 
 from anaphora import Memory
@@ -70,7 +70,7 @@ class Serving:
         self.launch()
 
     def launch(self) -> None:
-        command = [sys.executable, "-m", "anaphora", "serve", "--no-token", "--port", "0"]
+        command = [*program(), "serve", "--no-token", "--port", "0"]
         self.process = subprocess.Popen(
             command, stdout=subprocess.PIPE, text=True, env=self._environment
         )

@@ -111,6 +111,27 @@ with Memory.open(top / "home") as memory:
     assert any("onnxruntime" in one for one in found["said"])
 
 
+@pytest.mark.promise("platforms.parts")
+def test_without_numkong(tmp_path: Path) -> None:
+    """Without its sums every vector is multiplied out: the same memories with the same scores."""
+    code = """
+from datetime import datetime, UTC
+now = datetime(2026, 11, 2, tzinfo=UTC)
+with Memory.open(top / "home", embedder="hashing", clock=lambda: now) as memory:
+    for lake in ("Zurich", "Garda"):
+        memory.remember_many([f"Ferry {n} crosses Lake {lake}." for n in range(150)])
+    hits = memory.recall("which ferry crosses Lake Garda?", top_k=8).hits
+    print(json.dumps({
+        "hits": [(hit.text, hit.score) for hit in hits],
+        "used": "numkong" in sys.modules,
+    }))
+"""
+    without, having = run("numkong", code, tmp_path / "a"), run("nothing", code, tmp_path / "b")
+    assert (without["used"], having["used"]) == (False, True)
+    assert len(without["hits"]) == 8
+    assert without["hits"] == having["hits"]
+
+
 INDEX = """
 with Memory.open(top / "home", embedder="hashing") as memory:
     report = memory.index_project(top / "project")

@@ -1,8 +1,9 @@
 """One contestant in a process of its own: `python -m bench.compare.child NAME`.
 
 In: JSON lines on stdin, each an operation. Out: a JSON line for each on stdout: what came, seconds
-it took and seconds of them inside the embedder, or the error in the product's own words. Its
-interpreter has that product and not Anaphora; only `anaphora` runs in the project's.
+it took and seconds of them inside the embedder, both of the wall and of the processor, or the error
+in the product's own words. Its interpreter has that product and not Anaphora; only Anaphora's
+contestants run in the project's.
 """
 
 from __future__ import annotations
@@ -17,11 +18,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from bench.compare.stores import Opening, Store
-from bench.compare.vectors import Vectors
+from bench.compare.vectors import Spent, Vectors, clock
 
 STORES = {
     "anaphora": ("ours", "Memories"),
+    "anaphora_read": ("ours", "ReadMemories"),
     "anaphora_conversations": ("ours", "Conversations"),
     "anaphora_project": ("ours", "Project"),
     "bm25": ("stores", "Bm25"),
@@ -32,6 +36,8 @@ STORES = {
     "langgraph_memory": ("stores", "InMemory"),
     "langgraph_sqlite": ("stores", "OnSqlite"),
     "lancedb": ("stores", "Lance"),
+    "limit": ("limit", "Limit"),
+    "limit_int8": ("limit", "LimitOfBytes"),
 }
 
 
@@ -44,17 +50,18 @@ class Child:
 
     def do(self, asked: dict[str, Any]) -> dict[str, Any]:
         """Carry out one, and say what came of it."""
-        began, before = time.perf_counter(), self._embedding()
+        began, before = clock(), self._embedding()
         try:
             result = getattr(self, "do_" + asked["op"])(**asked.get("with", {}))
         except Exception as error:  # noqa: BLE001 - whatever a product raises is the answer
             traceback.print_exc()
             return {"error": f"{type(error).__name__}: {error}"[:300]}
-        seconds = time.perf_counter() - began
-        return {"result": result, "seconds": seconds, "embedding": self._embedding() - before}
+        spent = clock() - began
+        embedding = self._embedding() - before
+        return {"result": result, "spent": spent.tolist(), "embedding": embedding.tolist()}
 
-    def _embedding(self) -> float:
-        return self._store.embedding if self._store is not None else 0.0
+    def _embedding(self) -> Spent:
+        return self._store.embedding if self._store is not None else np.zeros(2)
 
     def do_open(self, folder: str, model: str, known: str | None = None, now: str = "") -> None:
         """Import the product and open it on a folder."""
@@ -92,10 +99,22 @@ class Child:
         self._of().close()
         self._store = None
 
-    def do_memory(self) -> float:
-        """Megabytes resident now."""
+    def do_answer(self, space: str, query: str, k: int) -> Any:
+        """Ask for all that the hits say."""
+        ours: Any = self._of()
+        return ours.answer(space, query, k)
+
+    def do_state(self) -> dict[str, Any]:
+        """Megabytes resident now, seconds of the processor since the process began, what is certain
+        of a write, and how many candidates were read with a question."""
         lines = Path("/proc/self/status").read_text().splitlines()
-        return next(int(line.split()[1]) / 1000 for line in lines if line.startswith("VmRSS"))
+        resident = next(int(line.split()[1]) for line in lines if line.startswith("VmRSS"))
+        return {
+            "resident": resident / 1000,
+            "processor": time.process_time(),
+            "durability": self._of().durability,
+            "judged": getattr(self._of(), "judged", 0),
+        }
 
     def _of(self) -> Store:
         if self._store is None:

@@ -20,17 +20,16 @@ from statistics import fmean
 from typing import Any, Final
 
 from anaphora.embed.minilm import MINILM
-from bench.compare.process import Child, Contestant, Failed
+from bench.compare.process import Child, Contestant
 from bench.compare.questions import HELD_OUT, Chat, Item, cut, latest, owner, prepared
 from bench.datasets import SETS, read_dataset
 from bench.embedder import KeptEmbedder
-from bench.figures import percentile
 from bench.metrics import ndcg_at_k, recall_at_k, reciprocal_rank
 from bench.projects import ProjectHome, ProjectSet, read_project_sets, stripped
 from bench.quality import ask_dataset
 
 __all__ = ["Place", "Row", "conversations", "memories", "pieces", "project_sets", "projects"]
-__all__ += ["speed", "waiting"]
+__all__ += ["waiting"]
 
 ALL: Final = "all"
 POOL: Final = 60
@@ -41,12 +40,6 @@ SLOW: Final = ("mem0", "langgraph_memory")
 and both rank by the same cosine as others do."""
 OF_FILES: Final = ("bm25", "cosine", "rrf", "chroma", "lancedb", "anaphora")
 WAITED: Final = ("bm25", "cosine", "rrf", "chroma", "langgraph_sqlite", "lancedb", "anaphora")
-ASKED: Final = 100
-ADDS: Final = 30
-FEWER: Final = 500
-"""Texts that adding is timed over where each is written by a call of its own."""
-ASKERS: Final = 16
-DELETED: Final = 10
 REPOSITORY: Final = "flask"
 _SPACE: Final = "memories"
 _RESULTS: Final = 10
@@ -69,7 +62,7 @@ class Place:
 
     def opening(self, contestant: str, folder: Path) -> dict[str, Any]:
         """What to open a contestant with, so that no known text is embedded again."""
-        known = self.cache / "own" if contestant == "anaphora" else self.shared
+        known = self.cache / "own" if contestant.startswith("anaphora") else self.shared
         return {"folder": str(folder), "model": str(MINILM), "known": str(known)}
 
     @contextmanager
@@ -243,102 +236,6 @@ def _pieces_ranked(place: Place, one: Contestant, sets: Sequence[ProjectSet]) ->
                 hits = child.ask("search", space=space, query=stripped(question), k=FILE_POOL)
                 paths = dict.fromkeys(name.rsplit("#", 1)[0] for name in hits.result)
                 yield project, question.wanted, list(paths)
-
-
-def speed(place: Place, chats: Sequence[Chat], who: Sequence[Contestant]) -> dict[str, Costs]:
-    """Costs at the size of a diligent user's memory: all turns in one space.
-
-    `add` is timed with vectors looked up, so that it is the store's own work. Then the process
-    ends, and another opens the store that it left, cold, without known vectors.
-    """
-    texts = _texts(item for chat in chats for item in chat.items)
-    every = list(dict.fromkeys(question.text for chat in chats for question in chat.questions))
-    asked = every[:: max(1, len(every) // (ASKED + 1))][: ASKED + 1]
-    # Met by no one yet.
-    others = [text for text in every if text not in asked]
-    costs = {}
-    for one in who:
-        print(f"speed: {one.shown}", flush=True)
-        costs[one.shown] = _cost(place, one, texts, asked, others)
-    return costs
-
-
-def _cost(
-    place: Place,
-    one: Contestant,
-    texts: Sequence[Text],
-    asked: Sequence[str],
-    others: Sequence[str],
-) -> Costs:
-    with tempfile.TemporaryDirectory(prefix="compare-") as folder:
-        home = Path(folder)
-        store = home / "store"
-        kept = texts[:FEWER] if one.name == "mem0" else texts
-        with Child(one, place.environments, home) as child:
-            child.ask("open", **place.opening(one.name, store))
-            added = child.ask("add", space=_SPACE, texts=kept)
-            costs = {"add, texts/s": len(kept) / (added.seconds - added.embedding)}
-            if one.name == "langgraph_memory":
-                # It has no file to open again: only its own work can be told.
-                own = _questions(child, asked).items()
-                return costs | {name: value for name, value in own if "less" in name}
-            for start in range(len(kept), len(texts), FEWER):
-                child.ask("add", space=_SPACE, texts=texts[start : start + FEWER])
-            child.ask("close")
-        files = (file for file in store.rglob("*") if file.is_file())
-        costs["on disk, MB"] = sum(file.stat().st_size for file in files) / 1e6
-        began = time.perf_counter()
-        with Child(one, place.environments, home) as child:
-            child.ask("open", folder=str(store), model=str(MINILM))
-            child.ask("search", space=_SPACE, query=asked[-1], k=_RESULTS)
-            costs["cold process to first answer, s"] = time.perf_counter() - began
-            costs |= _questions(child, asked)
-            costs["resident, MB"] = float(child.ask("memory").result)
-            costs |= _at_once(child, others)
-            costs |= _single(child, [name for name, _, _ in texts])
-    return costs
-
-
-def _questions(child: Child, asked: Sequence[str]) -> Costs:
-    child.ask("search", space=_SPACE, query=asked[-1], k=_RESULTS)
-    answers = [child.ask("search", space=_SPACE, query=q, k=_RESULTS) for q in asked[:-1]]
-    whole = [1000 * answer.seconds for answer in answers]
-    bare = [1000 * (answer.seconds - answer.embedding) for answer in answers]
-    return {
-        f"{name}, p{share} ms": percentile(values, share / 100)
-        for name, values in (("query", whole), ("query less embedding", bare))
-        for share in (50, 99)
-    }
-
-
-def _at_once(child: Child, asked: Sequence[str]) -> Costs:
-    """Questions of several threads in one process, as of a server's connections."""
-    options = {"queries": list(asked), "k": _RESULTS, "askers": ASKERS}
-    try:
-        answer = child.ask("search_at_once", space=_SPACE, **options)
-    except Failed as error:
-        # Some may only be asked by the thread that opened them.
-        print(f"  {ASKERS} threads: {error}", flush=True)
-        return {}
-    return {f"{ASKERS} threads, answers/s": len(asked) / answer.seconds}
-
-
-def _single(child: Child, names: Sequence[str]) -> Costs:
-    """One text after the other is added, as an agent remembers, and removed; then the store is
-    closed, which may clean up."""
-    answers = []
-    for number in range(ADDS):
-        text = (f"one-{number}", f"Note {number}: the meeting moved to room {number}.", "")
-        answers.append(child.ask("add", space=_SPACE, texts=[text]))
-    some = names[:: len(names) // (DELETED + 1)][: DELETED + 1]
-    gone = [1000 * child.ask("delete", space=_SPACE, item=name).seconds for name in some]
-    bare = [1000 * (answer.seconds - answer.embedding) for answer in answers]
-    return {
-        "one add, p50 ms": percentile([1000 * answer.seconds for answer in answers], 0.5),
-        "one add less embedding, p50 ms": percentile(bare, 0.5),
-        "one delete, p50 ms": percentile(gone[1:], 0.5),
-        "closed after that, s": child.ask("close").seconds,
-    }
 
 
 def waiting(

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO, Any, Final, Self
 
 __all__ = ["CONTESTANTS", "Answer", "Child", "Contestant", "Failed", "installed", "prepare"]
-__all__ += ["versions"]
+__all__ += ["ONLY_SPEED", "versions"]
 
 HERE = Path(__file__).parent
 REPOSITORY = HERE.parent.parent
@@ -59,7 +59,11 @@ CONTESTANTS: Final = (
     ),
     Contestant("lancedb", "LanceDB hybrid", "lancedb", ("lancedb",)),
     Contestant("anaphora", "Anaphora", OWN, ("anaphora",)),
+    Contestant("anaphora_read", "Anaphora, reader on", OWN, ("anaphora",)),
+    Contestant("limit", "limit, float32", "words", ("numpy",)),
+    Contestant("limit_int8", "limit, int8", "words", ("numkong",)),
 )
+ONLY_SPEED: Final = ("anaphora_read", "limit", "limit_int8")
 
 
 class Failed(RuntimeError):
@@ -68,11 +72,17 @@ class Failed(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What an operation gave, seconds it took, and seconds of them inside the embedder."""
+    """What an operation gave, seconds it took, and seconds of them inside the embedder: each of the
+    wall and of the processor."""
 
     result: Any
-    seconds: float
-    embedding: float
+    spent: tuple[float, float]
+    embedding: tuple[float, float]
+
+    @property
+    def bare(self) -> tuple[float, float]:
+        """Seconds outside the embedder."""
+        return self.spent[0] - self.embedding[0], self.spent[1] - self.embedding[1]
 
 
 class Child:
@@ -122,7 +132,7 @@ class Child:
         answer = json.loads(line)
         if "error" in answer:
             raise Failed(answer["error"])
-        return Answer(**answer)
+        return Answer(answer["result"], tuple(answer["spent"]), tuple(answer["embedding"]))
 
     @staticmethod
     def _stream(stream: IO[str] | None) -> IO[str]:

@@ -7,12 +7,13 @@ no weight of Anaphora was fitted on.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
+from bench.compare.vectors import SEAM
 from bench.datasets import haystacks
 
 __all__ = [
@@ -25,11 +26,13 @@ __all__ = [
     "owner",
     "prepared",
     "read_chats",
+    "read_many",
 ]
 
 HELD_OUT: Final = range(6, 11)
 PIECE: Final = 1_000
 """Characters of a piece of a long text: what users of vector stores commonly cut at."""
+SHORT: Final = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +64,11 @@ class Chat:
     questions: tuple[Question, ...]
 
 
-def read_chats(data: Path) -> list[Chat]:
-    """REALTALK and BEAM, chats 6 to 10. Blank turns, which no product keeps, are left out."""
+def read_chats(data: Path, numbers: Collection[int] = HELD_OUT) -> list[Chat]:
+    """Chats of REALTALK and BEAM. Blank turns, which no product keeps, are left out."""
     found = []
     for form, chat in haystacks(data):
-        if chat.number not in HELD_OUT:
+        if chat.number not in numbers:
             continue
         space = f"{form}-{chat.number}"
         items: list[Item] = []
@@ -86,6 +89,24 @@ def read_chats(data: Path) -> list[Chat]:
         ]
         found.append(Chat(form, space, tuple(items), tuple(speakers), tuple(questions)))
     return found
+
+
+def read_many(data: Path, size: int) -> tuple[list[Item], list[str]]:
+    """`size` different texts, and the questions asked of them.
+
+    The first are turns of all chats; those beyond are two short turns each, joined at a seam that
+    no turn has, by which their vectors are known, too.
+    """
+    chats = read_chats(data, range(1, 11))
+    turns = list({item.text: item for chat in chats for item in chat.items}.values())
+    texts = turns[:size]
+    short = [turn for turn in turns if len(turn.text) <= SHORT]
+    for number in range(size - len(texts)):
+        step, at = divmod(number, len(short))
+        first, second = short[at], short[(at + 1 + 37 * step) % len(short)]
+        joined = first.text + SEAM + second.text
+        texts.append(Item(f"made-{number:07d}", joined, max(first.at, second.at)))
+    return texts, list(dict.fromkeys(q.text for chat in chats for q in chat.questions))
 
 
 def latest(found: Sequence[Chat]) -> datetime:

@@ -17,9 +17,9 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.compare.vectors import DIMENSIONS, Vectors
+from bench.compare.vectors import DIMENSIONS, Spent, Vectors
 
-__all__ = ["Opening", "Store", "Texts", "fused"]
+__all__ = ["Opening", "Store", "Texts", "fused", "read_durability"]
 
 Texts = Sequence[tuple[str, str, str]]
 """(id, text, time in ISO 8601 or "") of texts to keep."""
@@ -45,11 +45,14 @@ class Opening:
 
 
 class Store(Protocol):
-    """A contestant, opened on a folder. `embedding` is seconds spent on embedding so far."""
+    """A contestant, opened on a folder. `durability` says when an acknowledged write is on the
+    disk: SQLite's `synchronous` where that decides, else what strace shows."""
+
+    durability: str
 
     @property
-    def embedding(self) -> float:
-        """Seconds inside the embedder until now."""
+    def embedding(self) -> Spent:
+        """Seconds inside the embedder until now, of the wall and of the processor."""
 
     def add(self, space: str, texts: Texts) -> None:
         """Keep texts, by the product's own bulk call where it has one."""
@@ -67,14 +70,16 @@ class Store(Protocol):
 class _Base:
     """What every store here has."""
 
+    durability = "written when closed"
+
     def __init__(self, opening: Opening) -> None:
         opening.folder.mkdir(parents=True, exist_ok=True)
         self._folder, self._vectors = opening.folder, opening.vectors
 
     @property
-    def embedding(self) -> float:
+    def embedding(self) -> Spent:
         """Seconds inside the embedder."""
-        return self._vectors.seconds
+        return self._vectors.spent.copy()
 
     def close(self) -> None:
         """Nothing to close."""
@@ -91,6 +96,14 @@ def fused(lists: Sequence[Sequence[Id]], k: int = 60) -> list[Id]:
         for place, name in enumerate(dict.fromkeys(ranked), 1):
             scores[name] = scores.get(name, 0.0) + 1 / (k + place)
     return sorted(scores, key=lambda name: -scores[name])
+
+
+def read_durability(connection: Any) -> str:
+    """`synchronous` and the journal of an SQLite connection, in words."""
+    level = connection.execute("PRAGMA synchronous").fetchone()[0]
+    journal = connection.execute("PRAGMA journal_mode").fetchone()[0]
+    spelled = {"wal": "write-ahead log", "delete": "rollback journal"}.get(journal, journal)
+    return f"{('OFF', 'NORMAL', 'FULL', 'EXTRA')[level]}, {spelled}"
 
 
 class _Plain(_Base):
@@ -218,7 +231,12 @@ class Fused(Cosine):
 
 
 class Chroma(_Base):
-    """A `PersistentClient`, a collection a space, cosine distance."""
+    """A `PersistentClient`, a collection a space, cosine distance.
+
+    Its SQLite is opened in Rust by sqlx, which leaves `synchronous` as SQLite has it.
+    """
+
+    durability = "FULL, rollback journal; 8 fsyncs an add"
 
     def __init__(self, opening: Opening) -> None:
         super().__init__(opening)
@@ -254,6 +272,8 @@ class Chroma(_Base):
 
 class Lance(_Base):
     """LanceDB's hybrid search: its full-text index and vectors, joined by its `RRFReranker`."""
+
+    durability = "no fsync"
 
     def __init__(self, opening: Opening) -> None:
         super().__init__(opening)
@@ -307,6 +327,8 @@ class Lance(_Base):
 
 class InMemory(_Base):
     """LangGraph's `InMemoryStore` with vector search: gone when its process ends."""
+
+    durability = "never written"
 
     def __init__(self, opening: Opening) -> None:
         super().__init__(opening)
@@ -363,6 +385,7 @@ class OnSqlite(InMemory):
         self._connection = module.connect(file, check_same_thread=False, isolation_level=None)
         store = SqliteStore(self._connection, index=index)
         store.setup()
+        self.durability = read_durability(self._connection)
         return store
 
     def close(self) -> None:
@@ -377,6 +400,8 @@ class Mem0(_Base):
     embedder. Offline it needs its telemetry off, and a language model configured that is never
     called.
     """
+
+    durability = "FULL, rollback journal"
 
     def __init__(self, opening: Opening) -> None:
         super().__init__(opening)

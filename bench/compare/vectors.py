@@ -1,7 +1,7 @@
 """The bundled model as other products run it: one vector a text, of its first 256 word pieces.
 
 In: a folder with model.onnx and tokenizer.json, texts; optionally a file of vectors made before.
-Out: unit vectors, and the seconds that embedding took. It needs numpy, onnxruntime and tokenizers
+Out: unit vectors, and the time that embedding took. It needs numpy, onnxruntime and tokenizers
 alone, so that it runs in any product's interpreter. It never cuts a text into several, as Anaphora
 does: the usual tools read the beginning of a long text and leave the rest.
 """
@@ -18,38 +18,55 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["DIMENSIONS", "Vectors"]
+__all__ = ["DIMENSIONS", "SEAM", "Floats", "Spent", "Vectors", "clock", "joined"]
 
 DIMENSIONS = 384
+SEAM = "\n~\n"
+"""Between the halves of a generated text: its vector is made of theirs. No real text has it."""
 _WINDOW = 256
 # More word pieces at once leave the processor's cache.
 _BATCH_PIECES = 512
 _STEP = 2_000
 
 Floats = NDArray[np.float32]
+Spent = NDArray[np.float64]
+"""Seconds of the wall, and of the processor in all threads of a process."""
+
+
+def clock() -> Spent:
+    """Now."""
+    return np.array([time.perf_counter(), time.process_time()])
+
+
+def joined(halves: Sequence[Floats]) -> Floats:
+    """The vector of a text from those of its halves: their mean, of unit length."""
+    mean = np.sum(halves, axis=0)
+    unit: Floats = (mean / np.linalg.norm(mean)).astype(np.float32)
+    return unit
 
 
 class Vectors:
-    """The model, loaded when it is first needed. `seconds` is what embedding took until now."""
+    """The model, loaded when it is first needed. `spent` is what embedding took until now."""
 
     def __init__(self, model: Path, known: Path | None = None) -> None:
         self._folder, self._file = model, known
         self._model: tuple[Any, Any] | None = None
         self._rows: dict[str, Floats] = {}
-        self.seconds = 0.0
+        self.spent = np.zeros(2)
         if known is not None and known.is_file():
             with np.load(known) as found:
                 self._rows = dict(zip(found["keys"].tolist(), found["rows"], strict=True))
 
     def __call__(self, texts: Sequence[str]) -> Floats:
         """The vectors of texts, shape (texts, 384); those that are known are looked up."""
-        began = time.perf_counter()
-        keys = [_key(text) for text in texts]
-        new = [at for at, key in enumerate(keys) if key not in self._rows]
-        made = dict(zip(new, self._run([texts[at] for at in new]), strict=True))
-        found = [made[at] if at in made else self._rows[key] for at, key in enumerate(keys)]
-        self.seconds += time.perf_counter() - began
-        return np.stack(found) if found else np.zeros((0, DIMENSIONS), np.float32)
+        began = clock()
+        halves = list(dict.fromkeys(half for text in texts for half in text.split(SEAM)))
+        new = [half for half in halves if _key(half) not in self._rows]
+        made = dict(zip(new, self._run(new), strict=True))
+        rows = {half: made[half] if half in made else self._rows[_key(half)] for half in halves}
+        vectors = [joined([rows[half] for half in text.split(SEAM)]) for text in texts]
+        self.spent += clock() - began
+        return np.stack(vectors) if vectors else np.zeros((0, DIMENSIONS), np.float32)
 
     def keep(self, texts: Iterable[str]) -> None:
         """Make the vectors of texts that have none yet, and write all to the file."""

@@ -9,9 +9,11 @@ with Memory.open() as memory:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
+# Not from `typing`: a client's hook would wait for its import.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from anaphora.api.aio import AsyncMemory
     from anaphora.api.memory import Memory
     from anaphora.api.rendering import render_recall

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.commands import python
 
 from anaphora import Memory, NewMemory
 from anaphora.adapters.memory_files import CATEGORY, SECTION_CATEGORY, MemoryFiles
@@ -393,7 +393,7 @@ def test_two_processes_lose_nothing(tmp_path: Path) -> None:
         create(files, "/memories/log.md", "# Log\n(end)")
         both = [
             subprocess.Popen(
-                [sys.executable, "-c", CHILD, str(home), who], stdout=subprocess.PIPE, text=True
+                [*python(), "-c", CHILD, str(home), who], stdout=subprocess.PIPE, text=True
             )
             for who in "AB"
         ]

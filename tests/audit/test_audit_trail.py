@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ from typing import Any
 import anyio
 import pytest
 from tests.as_json import as_json
-from tests.commands import run_command
+from tests.commands import python, run_command
 from tests.conftest import Clock
 from tests.mcp_client import call, connected
 from tests.sqlite_driver import dbapi2
@@ -227,7 +226,7 @@ def test_many_processes_and_kills_keep_one_chain(tmp_path: Path) -> None:
         memory.audit.on()
     children = [
         subprocess.Popen(
-            [sys.executable, "-c", CHILD, str(home), f"p{n}", "1000" if n % 2 else "12"],
+            [*python(), "-c", CHILD, str(home), f"p{n}", "1000" if n % 2 else "12"],
             stdout=subprocess.PIPE,
             text=True,
         )

@@ -220,7 +220,7 @@ def test_codex_loses_no_last_turn(tmp_path: Path) -> None:
             path = days / day / f"rollout-{session}.jsonl"
             write_transcript("codex", path, session, tmp_path, list(said))
             told = {"hook_event_name": name, "session_id": session, "transcript_path": str(path)}
-            hooks[later].answer("codex", told)
+            hooks[later].answer("codex", json.dumps(told).encode())
 
         def run_at_once(work: Callable[[], object]) -> None:
             work()

@@ -57,7 +57,7 @@ class Desk:
     def tell(self, event: str, client: str = "claude-code", **more: Any) -> str:
         """The text that comes back for an event of a session."""
         told = {"hook_event_name": event, "session_id": uuid4().hex, "cwd": "", **more}
-        out = self.hooks.answer(client, told)
+        out = self.hooks.answer(client, json.dumps(told).encode())
         if out in {"", "{}"}:
             return ""
         answer = json.loads(out)

@@ -6,11 +6,11 @@ import random
 import shutil
 import signal
 import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from tests.commands import python
 
 from anaphora import NewTurn, Vector, Vectors
 from anaphora.embed.service import EmbedderService, spec_for
@@ -131,7 +131,7 @@ while True:
 def test_a_killed_writer_leaves_an_index_that_answers_right(bench: Bench, attempt: int) -> None:
     """After SIGKILL at a random moment the index agrees with one that is made anew."""
     writer = subprocess.Popen(
-        [sys.executable, "-c", WRITER, str(bench.root)], stdout=subprocess.PIPE, text=True
+        [*python(), "-c", WRITER, str(bench.root)], stdout=subprocess.PIPE, text=True
     )
     assert writer.stdout is not None
     writer.stdout.readline()

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from collections.abc import Callable
 
 import numpy as np
 import pytest
+from tests.commands import python
 from tests.sqlite_driver import dbapi2
 
 from anaphora import NewTurn
@@ -131,7 +131,7 @@ def test_processes_at_the_same_time_see_their_own_writes(bench: Bench) -> None:
     names = ["ann", "bob", "cid", "dan"]
     workers = [
         subprocess.Popen(
-            [sys.executable, "-c", READER, str(bench.root), name],
+            [*python(), "-c", READER, str(bench.root), name],
             stderr=subprocess.PIPE,
             text=True,
         )

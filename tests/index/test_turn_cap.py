@@ -7,7 +7,6 @@ import random
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.commands import python
 
 from anaphora import NewTurn
 from anaphora.embed.service import EmbedderService, spec_for
@@ -327,7 +327,7 @@ while True:
 def test_a_killed_writer_leaves_a_bulk_that_answers_right(bulky: Bench, attempt: int) -> None:
     """After SIGKILL at a random moment the index agrees with one that is made anew."""
     writer = subprocess.Popen(
-        [sys.executable, "-c", WRITER, str(bulky.root)], stdout=subprocess.PIPE, text=True
+        [*python(), "-c", WRITER, str(bulky.root)], stdout=subprocess.PIPE, text=True
     )
     assert writer.stdout is not None
     index = Bench.index(bulky)

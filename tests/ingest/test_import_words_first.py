@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 import threading
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from tests.commands import python
 
 from anaphora import Memory, Vectors
 from anaphora.testing import WordHashingEmbedder
@@ -98,7 +98,7 @@ import os, sys
 from anaphora import Memory
 memory = Memory.open(sys.argv[1], embedder="hashing")
 memory.import_(sys.argv[2:])
-os._exit(9)
+os.kill(os.getpid(), 9)
 """
 
 
@@ -107,8 +107,8 @@ def test_an_import_that_is_killed_before_its_vectors_loses_nothing(tmp_path: Pat
     """Another process finds everything by words, and makes what is lacking."""
     given = [letters(tmp_path / "chat.jsonl"), facts(tmp_path / "mem0.json", 150)]
     home = tmp_path / "home"
-    words = [sys.executable, "-c", KILLED, str(home), *map(str, given)]
-    assert subprocess.run(words, check=False).returncode == 9
+    words = [*python(), "-c", KILLED, str(home), *map(str, given)]
+    assert subprocess.run(words, check=False).returncode == -9
     with Memory.open(home, embedder="hashing") as memory:
         found = memory.recall_conversation(None, "which letter lies in drawer1211?")
         assert found[0].text == "Letter 173 lies in drawer1211."

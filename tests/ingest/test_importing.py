@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-import sys
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.commands import python
 from tests.sqlite_driver import dbapi2
 
 from anaphora import ImportedConversation, ImportedTurn
@@ -287,7 +287,7 @@ def test_two_processes_import_the_same_file_once(tmp_path: Path) -> None:
     place = tmp_path / "home"
     children = [
         subprocess.Popen(
-            [sys.executable, "-c", CHILD, str(place), str(file)], stdout=subprocess.PIPE, text=True
+            [*python(), "-c", CHILD, str(place), str(file)], stdout=subprocess.PIPE, text=True
         )
         for _ in range(2)
     ]
@@ -311,7 +311,7 @@ def test_an_import_that_was_killed_is_finished_by_the_next(
     file.write_text(json.dumps(many))
     place = tmp_path / "home"
     child = subprocess.Popen(
-        [sys.executable, "-c", CHILD, str(place), str(file), "tell"],
+        [*python(), "-c", CHILD, str(place), str(file), "tell"],
         stdout=subprocess.PIPE,
         text=True,
     )

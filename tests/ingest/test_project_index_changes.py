@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from tests.commands import python
 
 from anaphora.embed.service import EmbedderService
 from anaphora.errors import InvalidInput, NotFound
@@ -302,7 +302,7 @@ HALF_WRITTEN = {
 def child(database: Path | str, wide_root: Path, delay: float = 0.0) -> subprocess.Popen[str]:
     where = str(database)
     command = [
-        sys.executable,
+        *python(),
         "-m",
         "tests.ingest.project_desk",
         where,

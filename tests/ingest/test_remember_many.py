@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import random
 import subprocess
-import sys
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.commands import python
 from tests.exported import exported
 from tests.sqlite_driver import dbapi2
 
@@ -22,9 +22,10 @@ BATCH = 256
 
 # Says each thing that it acknowledged on its output, so that who kills it knows what must be there.
 WRITER = """
-import sys
+import sys, warnings
 from anaphora import Memory, NewMemory
 
+warnings.simplefilter("error")
 home, way, name = sys.argv[1:]
 memory = Memory.open(home, embedder="hashing")
 memory.ready()
@@ -73,7 +74,7 @@ def test_what_was_acknowledged_survives_a_kill(tmp_path: Path, clock: Any, way: 
     for number in range(4):
         name = f"writer{number}"
         process = subprocess.Popen(
-            [sys.executable, "-W", "error", "-c", WRITER, str(home), way, name],
+            [*python(), "-c", WRITER, str(home), way, name],
             stdout=subprocess.PIPE,
             text=True,
         )

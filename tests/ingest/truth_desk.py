@@ -14,6 +14,7 @@ from anaphora.embed.service import EmbedderService, EmbedderSpec, spec_for
 from anaphora.ingest.linking import Near
 from anaphora.ingest.memories import MemoryEraser, MemoryWriter
 from anaphora.store.db.engine import Database
+from anaphora.store.db.statements import delete
 from anaphora.store.records.ids import RecordIds
 from anaphora.store.records.rows import RecordLink
 from anaphora.store.records.store import Records
@@ -23,10 +24,7 @@ from anaphora.store.records.vectors import RecordVectors
 def drop_vectors(vectors: RecordVectors, embedder: str) -> int:
     """Delete every vector of an embedder; how many rows that were."""
     with vectors.truth.write(vectors.namespace) as write:
-        from sqlalchemy import text
-
-        gone = text("DELETE FROM vector WHERE embedder = :embedder")
-        return write.connection.execute(gone, {"embedder": embedder}).rowcount
+        return delete(write.connection, "vector", (("embedder", 1),), (embedder,))
 
 
 @dataclass

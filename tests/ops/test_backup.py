@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import threading
 import zipfile
 from collections.abc import Callable
@@ -16,6 +15,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.commands import python
 
 from anaphora import Memory, ops
 from anaphora.errors import (
@@ -308,7 +308,7 @@ def test_who_is_killed_leaves_nothing_half_done(
     source = tmp_path / "b.zip" if what == "restore" else filled.home
     target = tmp_path / "place" / "target"
     for step in range(1, 6):
-        run = [sys.executable, "-c", CHILD, what, str(source), str(target), str(step)]
+        run = [*python(), "-c", CHILD, what, str(source), str(target), str(step)]
         done = subprocess.run(run, check=False, capture_output=True, text=True)
         if done.returncode == 0:
             break

@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.commands import python
 from tests.sqlite_driver import dbapi2
 
 from anaphora import ConversationStore, keys
@@ -145,9 +146,7 @@ else:
 
 def run_and_kill(home: Path, what: str, seconds: float) -> bool:
     """Start a conversion, kill it after some time; whether it was still running."""
-    child = subprocess.Popen(
-        [sys.executable, "-c", CONVERT, str(home), what], stdout=subprocess.PIPE
-    )
+    child = subprocess.Popen([*python(), "-c", CONVERT, str(home), what], stdout=subprocess.PIPE)
     assert child.stdout is not None
     child.stdout.readline()
     try:

@@ -17,6 +17,7 @@ from anaphora.errors import MissingKey, Tampered
 from anaphora.store.crypto.cipher import Keys
 from anaphora.store.crypto.columns import CLEAR, SealedRows, Sealer
 from anaphora.store.db.engine import Database
+from anaphora.store.db.statements import execute
 from anaphora.store.filters import parse
 from anaphora.store.hashing import hash_text
 from anaphora.store.records.ids import RecordIds
@@ -162,11 +163,9 @@ def test_a_changed_or_moved_record_is_refused(
     if "'zzz'" in statement:
         drop_vectors(desk.vectors, EMBEDDER)
     with truth.write("default") as write:
-        from sqlalchemy import text
-
         if "'zzz'" in statement:
-            write.connection.execute(text("DELETE FROM record_event"))
-        write.connection.execute(text(statement))
+            execute(write.connection, "DELETE FROM record_event")
+        execute(write.connection, statement)
     wanted = "zzz" if "'zzz'" in statement else one
     reads: list[Callable[[], object]] = [
         lambda: desk.records.get(wanted),
@@ -183,24 +182,19 @@ def test_a_changed_or_moved_record_is_refused(
 
 def test_a_changed_vector_or_event_is_refused(truth: Database, sealer: SealedRows) -> None:
     """Vectors and histories that were put elsewhere, or changed, raise `Tampered`."""
-    from sqlalchemy import text
-
     desk = Desk(truth, sealer)
     one = said(desk)
     (other,) = desk.put(NewMemory("something else", source="elsewhere"))
     desk.embed(other, b"\x00\x3d" * 8)
     with truth.write("default") as write:
-        write.connection.execute(
-            text(
-                "UPDATE vector SET data = (SELECT data FROM vector WHERE record_id = :one) "
-                "WHERE record_id = :other"
-            ),
-            {"one": one, "other": other},
+        execute(
+            write.connection,
+            "UPDATE vector SET data = (SELECT data FROM vector WHERE record_id = ?) "
+            "WHERE record_id = ?",
+            (one, other),
         )
-        write.connection.execute(
-            text("UPDATE record_event SET record_id = :other WHERE record_id = :one"),
-            {"one": one, "other": other},
-        )
+        moved = "UPDATE record_event SET record_id = ? WHERE record_id = ?"
+        execute(write.connection, moved, (other, one))
     with pytest.raises(Tampered):
         list(desk.vectors.get_all(EMBEDDER))
     with pytest.raises(Tampered):

@@ -16,11 +16,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from tests.commands import python
 from tests.ingest.import_stores import import_into
 
 from anaphora import ConversationStore, ImportedConversation, ImportedTurn, NewTurn
 from anaphora.errors import StoreError
 from anaphora.store.db.engine import Database, open_database
+from anaphora.store.db.statements import delete
 from anaphora.store.threads.gojson import decode
 from anaphora.store.threads.sidecar import ConversationNote, Sidecar, TurnNote
 from anaphora.store.threads.sql_store import SqlConversationStore
@@ -154,7 +156,7 @@ CHILD = Path(__file__).with_name("sql_thread_child.py")
 def start(
     database: Path | str, conversation_id: str, count: int, label: str
 ) -> subprocess.Popen[str]:
-    arguments = [sys.executable, str(CHILD), str(database), conversation_id, str(count), label]
+    arguments = [*python(), str(CHILD), str(database), conversation_id, str(count), label]
     return subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True)
 
 
@@ -248,12 +250,8 @@ def test_truth_that_was_put_back_is_listed_anew(open_again: OpenTruth) -> None:
     store.append_user("lost", "two")
     assert len(store.list()) == 2
     with truth.write("default") as write:
-        from sqlalchemy import delete
-
-        from anaphora.store.db.schema import metadata
-
-        for table in (metadata.tables["turn"], metadata.tables["thread"]):
-            write.connection.execute(delete(table).where(table.c.conversation_id == "lost"))
+        for table in ("turn", "thread"):
+            delete(write.connection, table, (("conversation_id", 1),), ("lost",))
     assert [summary.conversation_id for summary in store.list()] == ["kept"]
 
 

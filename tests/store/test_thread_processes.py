@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from tests.commands import python
 from tests.store.daemon_child import append as append_as_daemon
 
 from anaphora import ConversationStore
@@ -25,7 +26,7 @@ CHILD = Path(__file__).with_name("thread_child.py")
 
 
 def start(directory: Path, conversation_id: str, count: int, label: str) -> subprocess.Popen[str]:
-    arguments = [sys.executable, str(CHILD), str(directory), conversation_id, str(count), label]
+    arguments = [*python(), str(CHILD), str(directory), conversation_id, str(count), label]
     return subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True)
 
 
@@ -278,7 +279,7 @@ def files_with(directory: Path, word: bytes) -> list[Path]:
 
 
 def running(program: str, *arguments: object) -> subprocess.Popen[str]:
-    words = [sys.executable, str(HERE / program), *map(str, arguments)]
+    words = [*python(), str(HERE / program), *map(str, arguments)]
     return subprocess.Popen(words, stdout=subprocess.PIPE, text=True, encoding="utf-8")
 
 

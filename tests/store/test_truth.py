@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, LargeBinary, Table, create_engine, select, text
+from sqlalchemy import Connection, create_engine, text
 from sqlalchemy.pool import NullPool
 from tests.sqlite_driver import IS_SAFE, JOURNAL, dbapi2, wal
 
@@ -20,7 +20,7 @@ from anaphora.errors import Closed, InvalidInput, ReadOnly, SchemaTooNew, Schema
 from anaphora.store.db import sqlite
 from anaphora.store.db.engine import Database, Write, open_database
 from anaphora.store.db.revision import REVISION, REVISION_TABLE
-from anaphora.store.db.schema import metadata
+from anaphora.store.db.statements import insert
 from anaphora.store.threads.sidecar import Sidecar, TurnNote
 
 pytestmark = pytest.mark.internal
@@ -77,13 +77,13 @@ def test_settings_are_durable(tmp_path: Path) -> None:
     truth = open_database(tmp_path / "truth.db")
     with truth.write("default") as write:
         found = {
-            name: write.connection.exec_driver_sql(f"PRAGMA {name}").scalar_one()
+            name: write.connection.execute(f"PRAGMA {name}").fetchone()[0]
             for name in ("synchronous", "foreign_keys", "secure_delete", "journal_mode")
         }
         assert found == {
             "synchronous": 3, "foreign_keys": 1, "secure_delete": 1, "journal_mode": JOURNAL
         }  # fmt: skip
-        assert write.connection.exec_driver_sql("PRAGMA busy_timeout").scalar_one() == 30_000
+        assert write.connection.execute("PRAGMA busy_timeout").fetchone()[0] == 30_000
     truth.close()
 
 
@@ -300,9 +300,6 @@ def test_reading_imports_no_sqlalchemy(tmp_path: Path) -> None:
         subprocess.run([sys.executable, "-W", "error", "-c", script, path], check=True)
 
 
-turn_note = metadata.tables["turn_note"]
-
-
 def sequence(truth: Database) -> list[int]:
     rows = truth.rows(
         "SELECT seq FROM turn_note WHERE namespace = :namespace ORDER BY seq",
@@ -318,7 +315,7 @@ def test_a_failing_body_undoes_the_write(truth: Database) -> None:
     def fail() -> None:
         with truth.write("default") as write:
             assert list(write.take(3)) == [1, 2, 3]
-            write.connection.execute(turn_note.insert().values(**row, seq=1))
+            insert(write.connection, "turn_note", [{**row, "seq": 1}])
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
@@ -348,13 +345,12 @@ def test_a_read_sees_one_moment(truth: Database, open_again: OpenTruth) -> None:
         pytest.skip("with a rollback journal a writer waits for readers")
     sidecar = Sidecar(open_again(), "default")
     sidecar.note_turns([TurnNote("c", 0, "hash")])
-    positions = select(turn_note.c.position)
-    with truth.read() as connection:
-        before = connection.execute(positions).scalars().all()
+    positions = "SELECT position FROM turn_note ORDER BY position"
+    with truth.snapshot() as moment:
+        before = moment.rows(positions, {})
         sidecar.note_turns([TurnNote("c", 1, "hash")])
-        assert connection.execute(positions).scalars().all() == before == [0]
-    with truth.read() as connection:
-        assert sorted(connection.execute(positions).scalars()) == [0, 1]
+        assert moment.rows(positions, {}) == before == [(0,)]
+    assert truth.rows(positions, {}) == [(0,), (1,)]
 
 
 def _write_in_child(truth: Database) -> None:
@@ -393,30 +389,25 @@ def test_other_databases_are_refused(database: str) -> None:
     assert "secret" not in str(refused.value)
 
 
-link, record, record_event, vector = (
-    metadata.tables[name] for name in ("link", "record", "record_event", "vector")
-)
-
 SECOND = 1_000_000
 
 
-def put(write: Write, table: Table, **values: Any) -> None:
+def put(write: Write, table: str, **values: Any) -> None:
     (seq,) = write.take()
-    row = {"namespace": write.namespace, "seq": seq, **values}
-    write.connection.execute(table.insert().values(**row))
+    insert(write.connection, table, [{"namespace": write.namespace, "seq": seq, **values}])
 
 
 def put_record(write: Write, record_id: str, **values: Any) -> None:
     """A record with everything that belongs to it: an event and a vector in two parts."""
     at = 1_777_000_000 * SECOND
     put(
-        write, record, record_id=record_id, kind="memory", type="semantic", text="a fact",
+        write, "record", record_id=record_id, kind="memory", type="semantic", text="a fact",
         created_at=at, valid_from=at, reinforced=0, last_reinforced=at, same_key="k", **values,
     )  # fmt: skip
-    put(write, record_event, record_id=record_id, kind="added", at=at)
+    put(write, "record_event", record_id=record_id, kind="added", at=at)
     for part in range(2):
         put(
-            write, vector, record_id=record_id, embedder="e", part=part, text_hash="h",
+            write, "vector", record_id=record_id, embedder="e", part=part, text_hash="h",
             data=bytes(range(256)),
         )  # fmt: skip
 
@@ -430,16 +421,13 @@ def test_values_come_back_as_they_were(truth: Database) -> None:
     }  # fmt: skip
     with truth.write("default") as write:
         at = {"valid_from": 0, "last_reinforced": 0, "reinforced": 3, "same_key": "k"}
-        put(write, record, record_id="a", kind="memory", type="episodic", **at, **given)
+        put(write, "record", record_id="a", kind="memory", type="episodic", **at, **given)
         put(
-            write, vector, record_id="a", embedder="e", part=0, text_hash="h",
+            write, "vector", record_id="a", embedder="e", part=0, text_hash="h",
             data=bytes(range(256)),
         )  # fmt: skip
-    with truth.read() as connection:
-        row = connection.execute(select(record)).mappings().one()
-        assert {name: row[name] for name in given} == given
-        assert connection.execute(select(vector.c.data)).scalar_one() == bytes(range(256))
-    assert isinstance(vector.c.data.type, LargeBinary)
+    assert truth.rows(f"SELECT {', '.join(given)} FROM record", {}) == [tuple(given.values())]
+    assert truth.rows("SELECT data FROM vector", {}) == [(bytes(range(256)),)]
 
 
 def test_texts_have_one_order(truth: Database) -> None:
@@ -448,8 +436,7 @@ def test_texts_have_one_order(truth: Database) -> None:
     with truth.write("default") as write:
         for name in names:
             put_record(write, name)
-    with truth.read() as connection:
-        ordered = connection.execute(select(record.c.record_id).order_by(record.c.record_id))
-        assert ordered.scalars().all() == sorted(names)
-        found = select(record.c.record_id).where(record.c.record_id.startswith("a"))
-        assert set(connection.execute(found).scalars()) == {"a", "a b", "ab", "apple"}
+    ordered = truth.rows("SELECT record_id FROM record ORDER BY record_id", {})
+    assert ordered == [(name,) for name in sorted(names)]
+    found = truth.rows("SELECT record_id FROM record WHERE record_id LIKE 'a%'", {})
+    assert {row[0] for row in found} == {"a", "a b", "ab", "apple"}

@@ -23,13 +23,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.commands import program
 
 from anaphora import Memory
 
 pytestmark = [pytest.mark.enable_socket, pytest.mark.skipif(os.name == "nt", reason="sockets")]
 CANARY = "zyxquill"
 OUTSIDE = "farfolder"
-PROGRAM = [sys.executable, "-m", "anaphora"]
 DEEP = b"[" * 200_000
 
 
@@ -92,7 +92,7 @@ class User:
             log.flush()
             start = log.tell()
             process = subprocess.Popen(
-                [*PROGRAM, *words],
+                [*program(), *words],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -207,7 +207,7 @@ def test_no_word_token_or_path_is_logged(user: User) -> None:
             ask(port, "POST", "/mcp", line, **accepts)
             ask(port, "POST", f"/mcp?{CANARY}", line, Accept=accepts["Accept"], Origin=CANARY)
     with user.log.open("ab") as log:
-        stdio = [*PROGRAM, "mcp"]
+        stdio = [*program(), "mcp"]
         done = subprocess.run(
             stdio,
             input=messages(*CALLS),
@@ -220,7 +220,7 @@ def test_no_word_token_or_path_is_logged(user: User) -> None:
     assert CANARY in done.stdout.decode()
     with user.log.open("ab") as log:
         resident = user.environ | {"ANAPHORA_RESIDENT": "1"}
-        shared = subprocess.Popen([*PROGRAM, "resident"], stdout=log, stderr=log, env=resident)
+        shared = subprocess.Popen([*program(), "resident"], stdout=log, stderr=log, env=resident)
         try:
             _run_hooks(user, resident, log.fileno())
         finally:
@@ -272,7 +272,7 @@ def _run_hooks(user: User, environ: dict[str, str], log: int) -> None:
     ]
     for event in events:
         done = subprocess.run(
-            [*PROGRAM, "hook", "claude-code"],
+            [*program(), "hook", "claude-code"],
             input=event.encode(),
             stdout=subprocess.DEVNULL,
             stderr=log,

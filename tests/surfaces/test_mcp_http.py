@@ -19,7 +19,8 @@ import mcp_types as types
 import pytest
 from mcp import ClientSession
 from mcp.client.streamable_http import streamable_http_client
-from tests.mcp_client import SCRIPT, call, refusal
+from tests.commands import program
+from tests.mcp_client import call, refusal
 
 from anaphora import Memory
 
@@ -40,7 +41,7 @@ def serving(home: Path, host: str = "127.0.0.1", *more: str) -> Iterator[int]:
     environ = {**os.environ, "ANAPHORA_EMBEDDER": "hashing", "HOME": str(home.parent)}
     words = ["--home", str(home), "mcp", "--http", f"{host}:0", "--tools", "all", *more]
     with subprocess.Popen(
-        [SCRIPT, *words], stderr=subprocess.PIPE, text=True, env=environ
+        [*program(), *words], stderr=subprocess.PIPE, text=True, env=environ
     ) as process:
         assert process.stderr is not None
         line = process.stderr.readline()
@@ -102,7 +103,7 @@ def test_other_addresses_need_a_token(home: Path) -> None:
     environ = {**os.environ, "ANAPHORA_EMBEDDER": "hashing"}
     words = ["--home", str(home), "mcp", "--http", "0.0.0.0:0"]
     done = subprocess.run(
-        [SCRIPT, *words], capture_output=True, text=True, check=False, env=environ
+        [*program(), *words], capture_output=True, text=True, check=False, env=environ
     )
     assert done.returncode == 2
     assert "token" in done.stderr
@@ -139,7 +140,7 @@ def test_without_a_token_only_where_that_was_said(home: Path) -> None:
         assert status_of(port) not in {401, 403, 421}
         assert status_of(port, Origin="http://localhost:3000") == 403
     words = ["--home", str(home), "mcp", "--http", "0.0.0.0:0", "--no-token"]
-    done = subprocess.run([SCRIPT, *words], capture_output=True, text=True, check=False)
+    done = subprocess.run([*program(), *words], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "no-token" in done.stderr
 
@@ -183,7 +184,7 @@ def test_a_client_names_no_folder_of_somebody_else(home: Path, tmp_path: Path) -
 def test_a_bad_address_is_named(home: Path, address: str) -> None:
     """What is no HOST:PORT is refused with a word on what is expected."""
     words = ["--home", str(home), "mcp", "--http", address]
-    done = subprocess.run([SCRIPT, *words], capture_output=True, text=True, check=False)
+    done = subprocess.run([*program(), *words], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "HOST:PORT" in done.stderr
 

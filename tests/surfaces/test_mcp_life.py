@@ -15,6 +15,7 @@ import anyio
 import pytest
 from mcp.client.client import Client
 from mcp_types import CallToolResult
+from tests.commands import program
 from tests.mcp_client import call, connected, refusal, server, text_of
 from tests.processes import children
 
@@ -125,7 +126,7 @@ def test_a_killed_client_takes_its_server_along(home: Path) -> None:
 @pytest.mark.promise("mcp.ends")
 def test_the_end_of_input_ends_the_server(home: Path) -> None:
     """A client that only closes its end is enough, before or after the handshake."""
-    start = server(home)
+    start = server(home, begin=program())
     for sent in ("", '{"jsonrpc":"2.0","id":1,"method":"ping"}\n', "no json\n"):
         done = subprocess.run(
             [start.command, *start.args],

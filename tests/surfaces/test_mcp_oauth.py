@@ -28,8 +28,9 @@ from mcp.shared.auth import (
 )
 from pydantic import AnyUrl
 from starlette.testclient import TestClient
+from tests.commands import program
 from tests.conftest import Clock
-from tests.mcp_client import SCRIPT, call
+from tests.mcp_client import call
 
 from anaphora import Memory
 from anaphora.container.feature import only, registered
@@ -170,7 +171,7 @@ def test_the_official_client_connects_refreshes_and_is_revoked(tmp_path: Path) -
         await revoked(url, storage)
 
     with subprocess.Popen(
-        [SCRIPT, *words], stderr=subprocess.PIPE, text=True, env=environ
+        [*program(), *words], stderr=subprocess.PIPE, text=True, env=environ
     ) as process:
         assert process.stderr is not None
         try:
@@ -614,7 +615,7 @@ def test_where_it_was_not_asked_for_there_is_none(tmp_path: Path) -> None:
                 assert answer.headers["www-authenticate"] == 'Bearer realm="anaphora"'
     for words in (["--oauth", PUBLIC], ["--http", "127.0.0.1:0", "--no-token", "--oauth", PUBLIC]):
         done = subprocess.run(
-            [SCRIPT, "--home", str(tmp_path / "home"), "mcp", *words],
+            [*program(), "--home", str(tmp_path / "home"), "mcp", *words],
             capture_output=True,
             text=True,
             check=False,

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.commands import run_command
+from tests.commands import program, run_command
 
 from anaphora import Memory
 
@@ -28,11 +28,11 @@ ANAPHORA = Path(sys.executable).parent / "anaphora"
 
 
 class Server:
-    """A running `anaphora serve`, and a way to ask it."""
+    """A running `anaphora serve`, and a way to ask it; with `own` the program's file is started."""
 
-    def __init__(self, home: Path, *words: str) -> None:
+    def __init__(self, home: Path, *words: str, own: bool = False) -> None:
         self.process = subprocess.Popen(
-            [ANAPHORA, "--home", home, "serve", "--port", "0", *words],
+            [*([ANAPHORA] if own else program()), "--home", home, "serve", "--port", "0", *words],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -81,8 +81,8 @@ class Server:
 def start(tmp_path: Path) -> Iterator[Start]:
     running: list[Server] = []
 
-    def one(*words: str) -> Server:
-        running.append(Server(tmp_path / "home", *words))
+    def one(*words: str, own: bool = False) -> Server:
+        running.append(Server(tmp_path / "home", *words, own=own))
         return running[-1]
 
     yield one
@@ -110,7 +110,7 @@ def children(server: Server) -> set[int]:
 @pytest.mark.promise("rest.processes")
 def test_several_processes_answer_as_one(start: Start) -> None:
     """Each reads what another kept; one that is killed is replaced; all end with the first."""
-    server = start("--processes", "2")
+    server = start("--processes", "2", own=True)
     (other,) = children(server)
     for number in range(30):
         text = f"Heron number {number} is grey."
@@ -180,7 +180,7 @@ def test_a_process_for_each_core(start: Start, tmp_path: Path) -> None:
     # What it starts inherits which cores it may use.
     os.sched_setaffinity(0, some)
     try:
-        server = start("--processes", "auto")
+        server = start("--processes", "auto", own=True)
     finally:
         os.sched_setaffinity(0, may)
     assert len(children(server)) == len(some) - 1
@@ -196,7 +196,7 @@ def test_a_process_for_each_core(start: Start, tmp_path: Path) -> None:
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
 def test_a_server_starts_answers_and_stops(start: Start, how: signal.Signals) -> None:
     """It says where it is, answers there, and ends in peace when it is told to."""
-    server = start()
+    server = start(own=True)
     assert server.ask("GET", "/health")[1]["ok"]
     assert server.ask("POST", "/v1/memories", {"text": "The heron is grey."})[0] == 201
     assert server.ask("GET", "/health", headers={"Host": "evil.example"})[0] == 421
@@ -303,7 +303,7 @@ def test_a_killed_upload_leaves_nothing(
     monkeypatch.setenv("TMPDIR", str(elsewhere))
     Memory.open(home, embedder="hashing", encrypt="file" if sealed else False).close()
     made = json.loads(run(home, "token", "create", "uploads", "--json").stdout)
-    server = start()
+    server = start(own=True)
     canary = b"canary-5d1c-of-the-upload "
     with socket.create_connection(("127.0.0.1", server.port), timeout=60) as caller:
         head = "POST /v1/import HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 10000000\r\n"

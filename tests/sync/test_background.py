@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.commands import python
 from tests.sync.devices import devices
 
 from anaphora import Memory, SyncReport
@@ -106,7 +106,7 @@ def test_two_programs(tmp_path: Path) -> None:
     """One program says something, another one with a home of its own recalls it."""
     with devices(tmp_path, 2, float):
         pass
-    command = [sys.executable, "-m", "anaphora", "--home", str(tmp_path / "d1")]
+    command = [*python(), "-m", "anaphora", "--home", str(tmp_path / "d1")]
     program = subprocess.Popen([*command, "sync", "watch", "--every", "1"], stdout=subprocess.PIPE)
     try:
         with Memory.open(tmp_path / "d0", embedder="hashing") as one:

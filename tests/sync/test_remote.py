@@ -6,12 +6,12 @@ import base64
 import json
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.commands import python
 from tests.sync.devices import devices, settle, words_of
 
 from anaphora import Memory
@@ -219,14 +219,14 @@ def _with_words(home: Path, *words: bytes) -> list[str]:
 
 
 CHILD = """
-import os, sys, threading, time
+import os, sys, threading
 from anaphora import Memory
 
 memory = Memory.open(sys.argv[1], embedder="hashing", warm=False)
 # What a first write loads takes as long as the machine is busy: the time counts from then on.
 memory.remember(f"{sys.argv[3]} 0")
 print(f"{sys.argv[3]} 0", flush=True)
-threading.Thread(target=lambda: (time.sleep(float(sys.argv[2])), os._exit(9)), daemon=True).start()
+threading.Timer(float(sys.argv[2]), os.kill, (os.getpid(), 9)).start()
 number = 0
 while True:
     number += 1
@@ -247,9 +247,9 @@ def test_killed_anywhere_nothing_is_lost_or_twice(tmp_path: Path) -> None:
         pass
     for kill in range(8):
         after = str(0.02 + 0.05 * kill)
-        command = [sys.executable, "-c", CHILD, str(tmp_path / f"d{kill % 2}"), after, f"k{kill}"]
+        command = [*python(), "-c", CHILD, str(tmp_path / f"d{kill % 2}"), after, f"k{kill}"]
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
-        assert done.returncode == 9, done.stderr
+        assert done.returncode == -9, done.stderr
         said |= set(done.stdout.splitlines())
     with (
         Memory.open(tmp_path / "d0", embedder="hashing") as one,

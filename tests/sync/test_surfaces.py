@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.commands import python
 
 from anaphora.testing import run_cli
 
@@ -86,7 +86,7 @@ def test_a_device_comes_and_goes(tmp_path: Path) -> None:
     laptop, desktop = tmp_path / "laptop", tmp_path / "desktop"
     run(laptop, "remember", "The staging database listens on port 5433", "--path", "staging.port")
     run(laptop, "sync", "init", str(remote), "--name", "laptop")
-    words = [sys.executable, "-m", "anaphora", "--home", str(laptop), "sync", "pair", "--json"]
+    words = [*python(), "-m", "anaphora", "--home", str(laptop), "sync", "pair", "--json"]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as pairing:
         assert pairing.stdout is not None
         code = json.loads("".join(iter(pairing.stdout.readline, "}\n")) + "}")["code"]

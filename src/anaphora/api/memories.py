@@ -74,9 +74,10 @@ class LastingMemories(NamespaceView):
             expires_at=expires_at,
             created_at=created_at,
         )
+        services = self._services()
         with span("remember"):
-            remembered = self._services().memory.writer.remember(new_memory)
-        notices = self._container.languages.of_kept(self._services(), (text,))
+            remembered = services.memory.writer.remember(new_memory)
+        notices = self._container.languages.of_kept(services, (text,))
         return with_notices(remembered, notices)
 
     @operation("write", http=Http("POST /v1/memories/many"))
@@ -91,12 +92,13 @@ class LastingMemories(NamespaceView):
         `progress` is called with ("remembering", done, total). Raises what `remember` does;
         `InvalidInput` names the item by its place, such as `items[3].tags`.
         """
+        services = self._services()
         with span("remember_many"):
-            remembered_memories = self._services().memory.writer.remember_many(
+            remembered_memories = services.memory.writer.remember_many(
                 items, labelled(progress, "remembering")
             )
         if remembered_memories:
-            notices = self._container.languages.of_kept(self._services(), None)
+            notices = self._container.languages.of_kept(services, None)
             remembered_memories[-1] = with_notices(remembered_memories[-1], notices)
         for memory in remembered_memories:
             self._container.tell("remember", memory)

@@ -6,7 +6,7 @@ call is answered nevertheless.
 
 from __future__ import annotations
 
-import base64
+import json
 import threading
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
@@ -87,7 +87,7 @@ class ResidentEmbedder:
     def _request(self, texts: Sequence[str]) -> list[Vectors]:
         if self._connection is None:
             self._connection = resident.connect(self._environ)
-        request: dict[str, Any] = {"call": "embed", "model": self._name, "texts": list(texts)}
+        request = {"call": "embed", "model": self._name, "body": json.dumps(list(texts)).encode()}
         try:
             answer = resident.ask(self._connection, request, _PATIENCE)
         except resident.NoResident:
@@ -96,21 +96,18 @@ class ResidentEmbedder:
             raise
         if "failed" in answer:
             raise EmbeddingError(str(answer["failed"]))
-        rows = answer.get("vectors")
-        if not isinstance(rows, list) or len(rows) != len(texts):
+        ends = [int(end) for end in answer.get("ends", "").split()]
+        if len(ends) != len(texts):
             raise resident.NoResident("an answer of another form")
-        return [vectors_of(text, self._dimensions) for text in rows]
+        rows = np.frombuffer(answer["body"], "<f4").astype(np.float32)
+        return np.split(rows.reshape(-1, self._dimensions), ends[:-1])
 
 
-def text_of(vectors: Vectors) -> str:
-    """Vectors in the form of the protocol: float32, little-endian, in base64."""
-    return base64.b64encode(vectors.astype("<f4").tobytes()).decode()
-
-
-def vectors_of(text: str, dimensions: int) -> Vectors:
-    """The vectors of `text_of`, shape (parts, dimensions)."""
-    flat = np.frombuffer(base64.b64decode(text), "<f4").astype(np.float32)
-    return flat.reshape(-1, dimensions)
+def answer_with(vectors: Sequence[Vectors]) -> dict[str, Any]:
+    """An answer with the vectors of texts: float32, little-endian, and where those of each end."""
+    ends = np.cumsum([len(rows) for rows in vectors])
+    body = np.concatenate(vectors).astype("<f4").tobytes() if vectors else b""
+    return {"ends": " ".join(map(str, ends)), "body": body}
 
 
 def connect_embedder(environ: Mapping[str, str], spec: EmbedderSpec, *, start: bool) -> Embedder:

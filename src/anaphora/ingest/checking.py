@@ -35,8 +35,12 @@ _CHANGEABLE: Final = (
     *VERSIONED,
     *(name for name in _FIELDS if MEMORY_FIELDS[name].changes == "in_place"),
 )
-# Words that are redacted like any others; the text itself comes first.
-_WORDS: Final = tuple(n for n in _FIELDS[1:] if MEMORY_FIELDS[n].kind == "text")
+_CLEANED: Final[Mapping[str, Callable[[str], RedactedText]]] = {
+    "path": redact_path,
+    **{n: redact for n in _FIELDS[1:] if MEMORY_FIELDS[n].kind == "text"},
+    "conversation_id": redact_path,
+}
+"""How secrets are taken out of the fields that hold one text, beside the text itself."""
 
 
 def as_new(item: object) -> NewMemory:
@@ -66,7 +70,7 @@ def checked(new: NewMemory) -> NewMemory:
     values = dict[str, Any]()
     for name in _BY_KIND:
         field_value = getattr(new, name)
-        if field_value is not None or name not in _OPTIONAL:
+        if field_value is not _DEFAULTS[name]:
             kind = MEMORY_FIELDS[name].kind
             is_name = name in LABELS and kind == "text"
             values[name] = (
@@ -97,26 +101,21 @@ def without_secrets(new: NewMemory) -> tuple[NewMemory, tuple[str, ...]]:
     """The memory without its secrets, and the kinds of them, each once, in order."""
     kinds: list[str] = []
 
-    def clean(text: str | None, how: Callable[[str], RedactedText] = redact) -> str | None:
-        if text is None:
-            return None
+    def clean(text: str, how: Callable[[str], RedactedText] = redact) -> str:
         redacted_text = how(text)
         kinds.extend(redacted_text.kinds)
         return redacted_text.text
 
-    text, payload = clean(new.text) or "", new.payload
-    if payload is not None:
-        values = redact_value(payload)
+    clean_values: dict[str, Any] = {"text": clean(new.text)}
+    if new.payload is not None:
+        values = redact_value(new.payload)
         kinds.extend(values.kinds)
-        payload = _clean_names(values.value, kinds)
-    clean_values: dict[str, Any] = {
-        "text": text,
-        "payload": payload,
-        "tags": tuple(clean(tag) or tag for tag in new.tags),
-        "path": clean(new.path, redact_path),
-        **{name: clean(getattr(new, name)) for name in _WORDS},
-        "conversation_id": clean(new.conversation_id, redact_path),
-    }
+        clean_values["payload"] = _clean_names(values.value, kinds)
+    if new.tags:
+        clean_values["tags"] = tuple(map(clean, new.tags))
+    for name, how in _CLEANED.items():
+        if (field_value := getattr(new, name)) is not None:
+            clean_values[name] = clean(field_value, how)
     return _replace_changed(new, clean_values), tuple(dict.fromkeys(kinds))
 
 
@@ -214,7 +213,7 @@ _CHECKS: Final[Mapping[str, Callable[[str, object], Any]]] = {
     "payload": _check_payload,
 }
 _BY_KIND: Final = [n for kind in _CHECKS for n in _FIELDS if MEMORY_FIELDS[n].kind == kind]
-_OPTIONAL: Final = {field.name for field in fields(NewMemory) if field.default is None}
+_DEFAULTS: Final = {field.name: field.default for field in fields(NewMemory)}
 
 
 def _copy_json(value: object, place: str, depth: int) -> Any:

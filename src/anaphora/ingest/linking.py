@@ -88,18 +88,18 @@ class Linker:
             for neighbours in self.neighbours(vectors, line.invert(NEAR))
         )
         return [
-            replace(
-                memory,
-                near=_choose_closest(n for _ in memory.vectors[:MOST_PARTS] for n in next(rows)),
-            )
+            replace(memory, near=near) if near else memory
             for memory in group
+            for near in [
+                _choose_closest(n for _ in memory.vectors[:MOST_PARTS] for n in next(rows))
+            ]
         ]
 
     def with_each_other(self, group: Sequence[EmbeddedMemory]) -> list[EmbeddedMemory]:
         """The same memories, with those of them that are near to one another among the near."""
         import numpy as np
 
-        from anaphora.index.vectors.matrix import products_of
+        from anaphora.index.vectors.matrix import products
 
         parts = [memory.vectors[:MOST_PARTS] for memory in group]
         rows = np.concatenate(parts)
@@ -108,7 +108,7 @@ class Linker:
         for start in range(0, len(rows), _ROWS):
             # Only with those before: the later one makes the link.
             end = start + _ROWS
-            cosines[:end, start:end] = products_of(rows[:end], rows[start:end])
+            cosines[:end, start:end] = products(rows[:end, None], rows[start:end])
         cosines = np.triu(self.embedder.calibration.alike.apply(cosines), 1)
         near_earlier: list[list[Near]] = [[] for _ in group]
         for a, b in np.argwhere(cosines >= NEAR).tolist():
@@ -118,6 +118,8 @@ class Linker:
                 near_earlier[owner[b]].append((first_memory.record_id, float(cosines[a, b])))
         return [
             replace(memory, near=_choose_closest((*memory.near, *more_neighbours)))
+            if more_neighbours
+            else memory
             for memory, more_neighbours in zip(group, near_earlier, strict=True)
         ]
 

@@ -127,16 +127,8 @@ class MemoryWriter:
 
         new, redacted_kinds = _prepare(new)
         draft = draft_memory(new, self._clock(), self._ids())
-        # `presume_absent` needs the version that the lookup was made in.
-        version = -1
-        same_records: Sequence[MemoryRecord] = ()
-        if draft.record.path is None and draft.same_key:
-            version = self._records.version()
-            same_records = self._records.with_same_key(draft.same_key)
-        embedded_memory = self._embed_early(draft, same_records)
+        embedded_memory = self._embed_early(draft)
         with self._change() as work:
-            if not same_records:
-                work.presume_absent(draft.same_key, version)
             if new.parent is not None:
                 _refuse_unknown(new.parent, work.find(new.parent))
             put_result = put(work, draft, self._ids)
@@ -148,11 +140,12 @@ class MemoryWriter:
                 )[put_result.id]
             elif not is_new:
                 links = work.linked([put_result.id], _TOLD)
+            bare = _make_remembered(put_result, redacted_kinds, new.text if is_new else "")
+            (remembered,) = _describe([bare], links, work)
         if is_new and embedded_memory is None:
             links = self._embed_inline(put_result.id, new.text)
-        return self._describe(
-            [_make_remembered(put_result, redacted_kinds, new.text if is_new else "")], links
-        )[0]
+            (remembered,) = _describe([bare], links, self._records)
+        return remembered
 
     def remember_many(
         self, items: Iterable[MemoryInput], progress: ProgressCount | None = None
@@ -208,7 +201,8 @@ class MemoryWriter:
             )
             for outcome, (new_memory, redacted_kinds) in zip(puts, prepared_memories, strict=True)
         ]
-        return self._describe(results, self._records.links({outcome.id for outcome in puts}, _TOLD))
+        links = self._records.links({outcome.id for outcome in puts}, _TOLD)
+        return _describe(results, links, self._records)
 
     def update(self, record_id: str, *, redact: bool = True, **changes: Any) -> Remembered:
         """Change a memory. Another text, payload or path makes a version that supersedes it.
@@ -252,9 +246,8 @@ class MemoryWriter:
         if draft is not None and put_result.id == draft.record.id:
             links = self._embed_inline(put_result.id, draft.record.text)
         written_text = "" if draft is None else draft.record.text
-        return self._describe([_make_remembered(put_result, redacted_kinds, written_text)], links)[
-            0
-        ]
+        bare = _make_remembered(put_result, redacted_kinds, written_text)
+        return _describe([bare], links, self._records)[0]
 
     def fill_vectors(
         self,
@@ -286,17 +279,17 @@ class MemoryWriter:
         if written_ids := work.written:
             self._follow(written_ids)
 
-    def _embed_early(
-        self, draft: MemoryDraft, same: Sequence[MemoryRecord]
-    ) -> EmbeddedMemory | None:
+    def _embed_early(self, draft: MemoryDraft) -> EmbeddedMemory | None:
         """The vectors of a short text and what is near to them, where they can be had at once."""
         from anaphora.store.records.vectors import TextToEmbed
 
         record = draft.record
         if len(record.text) > _SHORT or not self._embedder.ready(0):
             return None
-        if any(match.valid_to is None and not match.forgotten for match in same):
-            return None
+        if record.path is None and draft.same_key:
+            same_records = self._records.with_same_key(draft.same_key)
+            if any(match.valid_to is None and not match.forgotten for match in same_records):
+                return None
         try:
             embedded_memories = self._embed_texts([TextToEmbed(record.id, record.text)])
             if draft.same_key:
@@ -306,46 +299,6 @@ class MemoryWriter:
             self._failure = error
             return None
         return embedded_memories[0] if embedded_memories else None
-
-    def _describe(
-        self, done: Sequence[Remembered], links: Sequence[RecordLink]
-    ) -> list[Remembered]:
-        """The results, with the memories close to each and those that contradict it."""
-        if not links:
-            return list(done)
-        near_ids: dict[str, list[str]] = {}
-        conflicting_ids: dict[str, list[str]] = {}
-        for link in sorted(links, key=lambda link: -link.strength):
-            for memory_id, related_id in (
-                (link.record_id, link.other_id),
-                (link.other_id, link.record_id),
-            ):
-                family = conflicting_ids if link.kind == OPEN else near_ids
-                family.setdefault(memory_id, []).append(related_id)
-        records = self._records.many(
-            {
-                related_id
-                for remembered_memory in done
-                for related_id in conflicting_ids.get(remembered_memory.id, ())
-            }
-        )
-        current = {
-            record.id: RelatedMemory(record.id, record.text, record.created_at)
-            for record in records.values()
-            if record.valid_to is None and not record.forgotten
-        }
-        return [
-            replace(
-                remembered_memory,
-                related=tuple(near_ids.get(remembered_memory.id, ())),
-                conflicts=tuple(
-                    current[o]
-                    for o in conflicting_ids.get(remembered_memory.id, ())
-                    if o in current
-                ),
-            )
-            for remembered_memory in done
-        ]
 
     def _embed_inline(self, record_id: str, text: str) -> tuple[RecordLink, ...]:
         """Make the vectors of a memory that is durable already, unless that would take long.
@@ -455,6 +408,41 @@ def _make_remembered(done: PutResult, redacted: tuple[str, ...], written: str) -
     return Remembered(done.id, done.action, redacted=redacted, notices=notices)
 
 
+def _describe(
+    done: Sequence[Remembered], links: Sequence[RecordLink], records: Records | RecordTransaction
+) -> list[Remembered]:
+    """The results, with the memories close to each and those that contradict it."""
+    if not links:
+        return list(done)
+    near_ids: dict[str, list[str]] = {}
+    conflicting_ids: dict[str, list[str]] = {}
+    for link in sorted(links, key=lambda link: -link.strength):
+        for memory_id, related_id in (
+            (link.record_id, link.other_id),
+            (link.other_id, link.record_id),
+        ):
+            family = conflicting_ids if link.kind == OPEN else near_ids
+            family.setdefault(memory_id, []).append(related_id)
+    related_records = records.many(
+        related_id for memory in done for related_id in conflicting_ids.get(memory.id, ())
+    )
+    current = {
+        record.id: RelatedMemory(record.id, record.text, record.created_at)
+        for record in related_records.values()
+        if record.valid_to is None and not record.forgotten
+    }
+    return [
+        replace(
+            memory,
+            related=tuple(near_ids.get(memory.id, ())),
+            conflicts=tuple(current[o] for o in conflicting_ids.get(memory.id, ()) if o in current),
+        )
+        if memory.id in near_ids or memory.id in conflicting_ids
+        else memory
+        for memory in done
+    ]
+
+
 def _refuse_unknown(record_id: str, found: MemoryRecord | None) -> None:
     if found is None or found.forgotten:
         raise NotFound("memory", record_id)
@@ -465,7 +453,8 @@ def _prepare(new: NewMemory) -> tuple[NewMemory, tuple[str, ...]]:
     if not new.redact:
         # An adapter gets back exactly what it put.
         return new, ()
-    return without_secrets(replace(new, source=signed(new.source)))
+    source = signed(new.source)
+    return without_secrets(new if source is new.source else replace(new, source=source))
 
 
 Survivors = Callable[[Sequence[str]], Iterable[SurvivingSource]]

@@ -9,6 +9,8 @@ seven", "is closed on Mondays"). A reader adds nothing to that: docs/decisions/0
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from anaphora.language.analyser import analyse
@@ -34,14 +36,13 @@ _OPENING: Final = 200
 
 def contradicts(older: Statement, newer: Statement, closeness: float) -> bool:
     """Whether a newer memory seems to contradict an older one; `closeness` is their cosine."""
-    if seem_to_contradict(older.text, newer.text):
-        return True
-    if same_fact(older.text, newer.text):
-        return False
     # It needs numpy, which a process that only reads memories does without.
     from anaphora.rank.replacement import replacement_probability
 
-    return replacement_probability(older, newer, closeness) >= REPLACES
+    return (
+        _tell_otherwise(older.text, newer.text, lambda text: read_statement(text).words)
+        or replacement_probability(older, newer, closeness) >= REPLACES
+    ) and not same_fact(older.text, newer.text)
 
 
 def seem_to_contradict(older: str, newer: str) -> bool:
@@ -50,21 +51,23 @@ def seem_to_contradict(older: str, newer: str) -> bool:
     They share words, one contains what the other begins with, neither only asks, and the newer one
     says something that the older one does not.
     """
+    return _tell_otherwise(older, newer, words_of) and not same_fact(older, newer)
+
+
+def _tell_otherwise(older: str, newer: str, find_words: Callable[[str], frozenset[str]]) -> bool:
     # Words first: of the pairs that are near, most do not share enough, and reading is more work.
-    older_words, newer_words = words_of(older), words_of(newer)
+    older_words, newer_words = find_words(older), find_words(newer)
     shorter = min(len(older_words), len(newer_words))
     if not shorter or len(older_words & newer_words) < SHARED * shorter:
         return False
-    if not (_begins_in(older, newer_words) or _begins_in(newer, older_words)):
+    if _first_word(older) not in newer_words and _first_word(newer) not in older_words:
         return False
     older_reading, newer_reading = read_statement(older), read_statement(newer)
     if older_reading.asks or older_reading.unknown or newer_reading.asks or newer_reading.unknown:
         return False
-    if newer_words <= older_words and newer_reading.negated == older_reading.negated:
-        return False
-    return not same_fact(older, newer)
+    return not newer_words <= older_words or newer_reading.negated != older_reading.negated
 
 
-def _begins_in(text: str, words: frozenset[str]) -> bool:
-    first_token = analyse(text[:_OPENING], keep_stop_words=False)[:1]
-    return bool(first_token) and first_token[0] in words
+@lru_cache(maxsize=1024)
+def _first_word(text: str) -> str:
+    return (analyse(text[:_OPENING], keep_stop_words=False) or [""])[0]

@@ -17,10 +17,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections import Counter
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import chain
+from typing import NamedTuple
 
 from anaphora.language.analyser import analyse
 from anaphora.language.dates import MONTH_OF, WEEKDAYS
@@ -35,16 +34,6 @@ NEGATIONS = words(
     "not no never none nobody nothing nowhere neither nor without hardly barely rarely seldom "
     "cannot isnt stopped stop quit longer instead avoid avoids refuse refuses except unless"
 )
-QUANTITIES = words(
-    "all some any every most many much few afew little alittle several both half only always often "
-    "sometimes usually once least more less almost about around over under exactly each"
-)
-MODALS = words("must may might can could should would shall ought need needs wants maybe")
-TENSES = words("is are was were be been being will has have had did does do used going")
-TIME_WORDS = WEEKDAYS.keys() | words(
-    "before after during since until ago today tomorrow yesterday now morning evening night"
-)
-
 _SMALL = """
     zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen
     sixteen seventeen eighteen nineteen
@@ -122,6 +111,7 @@ PHRASES = {
     """.strip().splitlines()
     )
 }
+_PHRASE_STARTS = frozenset(phrase[0] for phrase in PHRASES)
 FILLERS = words("please also actually currently")
 
 LIKING = words("like likes liked love loves loved hate hates hated prefer prefers preferred")
@@ -141,8 +131,7 @@ AMBIGUOUS_CASE = words(
 """Words that mean something else with a capital letter: us and US, polish and Polish."""
 
 
-@dataclass(frozen=True, slots=True)
-class ComparedWord:
+class ComparedWord(NamedTuple):
     """A word as it is compared.
 
     `article` is the one before it ("a", "the" or none); `case` is "upper" or "lower" for the words
@@ -324,7 +313,7 @@ def _replace_phrases(tokens: list[ComparedWord]) -> list[ComparedWord]:
     compared_words: list[ComparedWord] = []
     at = 0
     while at < len(tokens):
-        for size in (4, 3, 2):
+        for size in (4, 3, 2) if tokens[at].text in _PHRASE_STARTS else ():
             words = tuple(token.text for token in tokens[at : at + size])
             if len(words) == size and words in PHRASES:
                 compared_words.extend(ComparedWord(word) for word in PHRASES[words])
@@ -373,7 +362,7 @@ def _replace_variants(tokens: list[ComparedWord]) -> list[ComparedWord]:
         elif token.kind == "word" and token.text in SAME:
             synonym = SAME[token.text]
             forms = synonym.split("_") if "every_" in synonym else [synonym]
-            compared_words.extend(replace(token, text=word) for word in forms)
+            compared_words.extend(token._replace(text=word) for word in forms)
         elif token.kind == "word" and (token.text in FILLERS or on_weekday or said_that):
             continue
         else:
@@ -392,7 +381,7 @@ def _attach_articles(tokens: list[ComparedWord]) -> list[ComparedWord]:
         if token.text in ("a", "an", "the") and follows and not is_name:
             article = "the" if token.text == "the" else "a"
             continue
-        compared_words.append(replace(token, article=article or token.article))
+        compared_words.append(token._replace(article=article) if article else token)
         article = ""
     return compared_words
 
@@ -433,8 +422,8 @@ def _make_reading(tokens: list[ComparedWord], question: bool) -> TextReading:
         if token.kind == "comma":
             commas.append(len(words))
         else:
-            text = "." if token.kind == "stop" and "?" not in token.text else token.text
-            words.append(replace(token, text=text))
+            is_end = token.kind == "stop" and "?" not in token.text
+            words.append(ComparedWord(".", kind="stop") if is_end else token)
     return TextReading(tuple(words), question, tuple(commas))
 
 
@@ -444,81 +433,39 @@ _COMMA_MATTERS = NEGATIONS | {"only", "but", "except", "unless", "yes", "if", "j
 
 def same_fact(a: str, b: str) -> bool:
     """Whether `a` and `b` state the same fact. Symmetric; every text is the same as itself."""
-    return not differences(a, b)
-
-
-def differences(a: str, b: str) -> tuple[str, ...]:
-    """Why `a` and `b` are not the same fact, sorted; empty when they are.
-
-    Among: articles, case, names, negation, numbers, order, punctuation, quantity, question,
-    modality, symbols, tense, time, words.
-    """
     if a == b:
-        return ()
+        return True
     first_reading, second_reading = read_text(a), read_text(b)
     if not first_reading.words or not second_reading.words:
-        return ("words",)
+        return False
+    if _have_same_words(first_reading, second_reading):
+        return _agree(first_reading, second_reading)
     # A clause at the front may have been moved to the end.
-    ways = (
-        [(first_reading.moved, second_reading), (first_reading, second_reading.moved)]
-        if not _same_words(first_reading, second_reading)
-        else []
+    ways = ((first_reading.moved, second_reading), (first_reading, second_reading.moved))
+    return any(
+        first_way is not None
+        and second_way is not None
+        and _have_same_words(first_way, second_way)
+        and _agree(first_way, second_way)
+        for first_way, second_way in ways
     )
-    for first_way, second_way in ways:
-        if first_way is not None and second_way is not None and not _compare(first_way, second_way):
-            return ()
-    return _compare(first_reading, second_reading)
 
 
-def _same_words(first: TextReading, second: TextReading) -> bool:
-    return [word.text for word in first.words] == [word.text for word in second.words]
+def _have_same_words(first: TextReading, second: TextReading) -> bool:
+    return len(first.words) == len(second.words) and all(
+        word.text == counterpart.text
+        for word, counterpart in zip(first.words, second.words, strict=True)
+    )
 
 
-def _compare(first: TextReading, second: TextReading) -> tuple[str, ...]:
-    kinds: set[str] = set()
+def _agree(first: TextReading, second: TextReading) -> bool:
+    """Whether two texts of the same words in the same order do not differ in anything else."""
     if first.question != second.question:
-        kinds.add("question")
-    if not _same_words(first, second):
-        counts = [Counter(word.text for word in side.words) for side in (first, second)]
-        changed_counts = (counts[0] - counts[1]) + (counts[1] - counts[0])
-        kinds |= {
-            _classify(word)
-            for word in chain(first.words, second.words)
-            if word.text in changed_counts
-        }
-        return tuple(sorted(kinds)) or ("order",)
-    # What can still differ between texts of the same words in the same order.
-    for word, counterpart in zip(first.words, second.words, strict=True):
-        if word.article and counterpart.article and word.article != counterpart.article:
-            kinds.add("articles")
-        if word.case and counterpart.case and word.case != counterpart.case:
-            kinds.add("case")
-    commas = first.commas != second.commas
-    if commas and any(word.text in _COMMA_MATTERS for word in first.words):
-        kinds.add("punctuation")
-    return tuple(sorted(kinds))
-
-
-def _classify(word: ComparedWord) -> str:
-    text = word.text
-    for kind, kind_words in _KINDS:
-        if text in kind_words:
-            return kind
-    if _IS_TIME.match(text):
-        return "time"
-    if any(character.isdigit() for character in text):
-        return "numbers"
-    if not any(character.isalnum() for character in text):
-        return "punctuation" if text in ".?" else "symbols"
-    return "names" if word.name else "words"
-
-
-# As `read_text` writes times and dates.
-_IS_TIME = re.compile(r"t\d\dh\d\d|d\d{4}x\d\dx\d\d")
-_KINDS = (
-    ("negation", NEGATIONS),
-    ("quantity", QUANTITIES),
-    ("modality", MODALS),
-    ("tense", TENSES),
-    ("time", TIME_WORDS),
-)
+        return False
+    if first.commas != second.commas and any(word.text in _COMMA_MATTERS for word in first.words):
+        return False
+    return not any(
+        (word.article and counterpart.article and word.article != counterpart.article)
+        or (word.case and counterpart.case and word.case != counterpart.case)
+        for word, counterpart in zip(first.words, second.words, strict=True)
+    )

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anaphora.errors import StoreError
-from anaphora.store.db import sqlite
+from anaphora.store.db import sqlite, statements
 from anaphora.store.db.faults import explain
 from anaphora.store.db.revision import REVISION_TABLE
 from anaphora.store.namespace import ids_named
@@ -68,14 +68,12 @@ def probe(truth: Database, token: str) -> None:
     `token` is an id that nothing else has. `StoreError` and its kinds where that fails.
     """
     with truth.write("default") as write:
-        from anaphora.store.db import statements
-
         # Numbers below 1 belong to no change, so no index ever looks at this row; one with the
         # same number waits until this transaction has ended, and taken the row out again.
         row = {"namespace": "default", "seq": -1, "kind": "probe", "owner_id": token}
         statements.insert(write.connection, "tombstone", [row])
-        deletion = statements.delete_statement("tombstone", (("namespace", False), ("seq", False)))
-        write.connection.execute(deletion, {"of_namespace": "default", "of_seq": -1})
+        where = (("namespace", 1), ("seq", 1))
+        statements.delete(write.connection, "tombstone", where, ("default", -1))
 
 
 def copy_database(source: Path, target: Path) -> dict[str, Any]:

@@ -105,11 +105,10 @@ class RowMapping(Generic[ValueT]):
         for name, encoded_field in self._encoded:
             row[name] = encoded_field(row[name])
         for column, names in self._packed.items():
-            packed_values = {name: _plain(getattr(value, name)) for name in names}
             packed_values = {
                 name: field_value
-                for name, field_value in packed_values.items()
-                if field_value is not None
+                for name in names
+                if (field_value := _plain(getattr(value, name))) is not None
             }
             row[column] = as_json(packed_values) if packed_values else None
         return row | {column: how(value) for column, how in self._written.items()} | more

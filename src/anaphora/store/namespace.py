@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from anaphora.store.crypto.columns import CLEAR, Sealer, open_rows, refuse_another_form
+from anaphora.store.db import statements
 from anaphora.store.db.table import Table
 from anaphora.store.db.tables import TOMBSTONE
 
@@ -146,13 +147,8 @@ class NamespaceTransaction(_NamespaceRows):
 
     def _replace(self, table: Table, rows: Sequence[Row]) -> None:
         """Add rows of all columns, or put them in the place of those with their primary keys."""
-        from anaphora.store.db import statements
-
         if rows:
-            dialect = self.write.connection.dialect.name
-            statement = statements.upsert_statement(table.name, dialect)
-            stored_rows = statements.one_or_many(self._numbered(table, rows))
-            self.write.connection.execute(statement, stored_rows)
+            statements.replace(self.write.connection, table.name, self._numbered(table, rows))
 
     def _update(self, table: Table, rows: Sequence[Row]) -> None:
         """Change rows that are there, found by their primary keys; each gets the next number."""
@@ -162,23 +158,19 @@ class NamespaceTransaction(_NamespaceRows):
 
     def _delete(self, table: Table, **values: Any) -> int:
         """Delete the rows with these values in their columns (a list: any of it); how many."""
-        from anaphora.store.db import statements
-
-        count = 0
-        for condition, parameters in self._compared(values):
-            statement = statements.delete_statement(table.name, condition)
-            count += self.write.connection.execute(statement, parameters).rowcount
-        return count
+        connection = self.write.connection
+        return sum(
+            statements.delete(connection, table.name, where, cells)
+            for where, cells in self._compared(values)
+        )
 
     def _set(self, table: Table, changed: Mapping[str, Any], **values: Any) -> int:
         """Set clear columns of the rows with these values, without a new number."""
-        from anaphora.store.db import statements
-
-        new_cells, count = {f"new_{name}": cell for name, cell in changed.items()}, 0
-        for condition, parameters in self._compared(values):
-            statement = statements.update_statement(table.name, tuple(changed), condition)
-            count += self.write.connection.execute(statement, new_cells | parameters).rowcount
-        return count
+        connection = self.write.connection
+        return sum(
+            statements.update_where(connection, table.name, changed, where, cells)
+            for where, cells in self._compared(values)
+        )
 
     def _renumber(self, table: Table, **values: Any) -> int:
         """Give the rows with these values in their columns the next numbers; how many."""
@@ -200,13 +192,12 @@ class NamespaceTransaction(_NamespaceRows):
         self, table: Table, columns: Sequence[str] = (), **values: Any
     ) -> list[tuple[Any, ...]]:
         """The rows with these values in their columns (a list: any of it), as they are stored."""
-        from anaphora.store.db import statements
-
-        rows: list[tuple[Any, ...]] = []
-        for condition, parameters in self._compared(values):
-            names = tuple(columns) or table.names
-            rows += statements.read(self.write.connection, table.name, names, condition, parameters)
-        return rows
+        names, connection = tuple(columns) or table.names, self.write.connection
+        return [
+            row
+            for where, cells in self._compared(values)
+            for row in statements.read(connection, table.name, names, where, cells)
+        ]
 
     def _found(self, table: Table, **values: Any) -> Rows:
         """The same rows, of all columns, opened."""
@@ -216,22 +207,20 @@ class NamespaceTransaction(_NamespaceRows):
         """The same, each as a mapping from column to value."""
         return [dict(zip(table.names, row, strict=True)) for row in self._found(table, **values)]
 
-    def _compared(self, values: Mapping[str, Any]) -> Iterator[tuple[Where, Row]]:
+    def _compared(self, values: Mapping[str, Any]) -> Iterator[tuple[Where, list[Any]]]:
         """Columns and what they are compared with, some items of a list at a time."""
-        compared_cells = {"namespace": self.namespace, **values}
-        condition = tuple((name, isinstance(cell, list)) for name, cell in compared_cells.items())
-        # The first list is cut into batches; a second one is a short one.
-        several = next((name for name, is_list in condition if is_list), None)
-        batches: Iterable[Row] = (
-            [{}]
-            if several is None
-            else ({several: batch} for batch in portions(compared_cells[several]))
-        )
-        for batch in batches:
-            yield (
-                condition,
-                {f"of_{name}": cell for name, cell in {**compared_cells, **batch}.items()},
-            )
+        cells = {
+            name: cell if isinstance(cell, list) else [cell]
+            for name, cell in {"namespace": self.namespace, **values}.items()
+        }
+        if not all(cells.values()):
+            return
+        # The longest list is cut into batches; another one is a short one.
+        longest = max(cells, key=lambda name: len(cells[name]))
+        for batch in portions(cells[longest]):
+            compared_cells = {**cells, longest: batch}
+            where = tuple((name, len(listed)) for name, listed in compared_cells.items())
+            yield where, [cell for listed in compared_cells.values() for cell in listed]
 
     def _numbered(self, table: Table, rows: Sequence[Row]) -> list[Row]:
         """Rows as they are stored, with their namespace and the next numbers."""
@@ -245,18 +234,8 @@ class NamespaceTransaction(_NamespaceRows):
         return self.sealer.seal_row(table.name, {**row, **more, "namespace": self.namespace})
 
     def _execute_insert(self, table: Table, stored: Sequence[Row], *, once: bool = False) -> None:
-        from anaphora.store.db import statements
-
         statements.insert(self.write.connection, table.name, stored, once=once)
 
     def _execute_update(self, table: Table, stored: Sequence[Row], names: Iterable[str]) -> None:
-        from anaphora.store.db import statements
-
-        names = tuple(dict.fromkeys(name for name in names if name not in table.key))
-        parameters = [
-            {f"of_{name}": row[name] for name in table.key}
-            | {f"new_{name}": row[name] for name in names}
-            for row in stored
-        ]
-        statement = statements.update_statement_by_key(table.name, names)
-        self.write.connection.execute(statement, statements.one_or_many(parameters))
+        names = tuple(name for name in names if name not in table.key)
+        statements.update(self.write.connection, table.name, names, stored)

@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
-from typing import Final
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Final
 
 _FOLDERS: Final = (
     "HOME", "USERPROFILE", "APPDATA", "LOCALAPPDATA", "XDG_CONFIG_HOME", "XDG_DATA_HOME",
@@ -119,4 +122,4 @@ def caller_mark(environ: Mapping[str, str]) -> str:
             parts.append(f"{folder}: {status.st_dev}:{status.st_ino}")
         except OSError:
             parts.append(f"{folder}: none")
-    return "\0".join(parts)
+    return "\n".join(parts)

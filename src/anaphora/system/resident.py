@@ -10,20 +10,20 @@ little, since the client of a hook waits for it.
 
 from __future__ import annotations
 
-import json
 import os
 import stat
 import sys
 import time
-from collections.abc import Mapping
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from anaphora.system.environment import TRIAL_VARIABLE, caller_mark, with_whole_paths
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from types import TracebackType
-    from typing import Self
+    from collections.abc import Mapping
+    from multiprocessing.connection import Connection
+    from typing import Any, Final, Self, TypeAlias
+
+    MessageChannel: TypeAlias = "Connection | SocketConnection"
 
 VARIABLE: Final = "ANAPHORA_RESIDENT"
 DEFAULT_IDLE: Final = 20.0
@@ -33,35 +33,11 @@ _POLL: Final = 0.01
 _LONGEST_PATH: Final = 100
 _LONGEST_MESSAGE: Final = 0x7FFF_FFFF
 _OTHERS: Final = 0o077
+_ANSWER: Final = 1.0
+"""Seconds that a process has to answer a greeting, or a hook."""
 
-
-class MessageChannel(Protocol):
-    """What a caller and a resident process talk through: whole messages, as `multiprocessing` has
-    them."""
-
-    def send_bytes(self, buf: bytes, /) -> None:
-        """Send a message. OSError."""
-
-    def recv_bytes(self) -> bytes:
-        """Wait for a message. OSError, EOFError."""
-
-    def poll(self, timeout: float, /) -> bool:
-        """Whether a message, or the end, comes within so many seconds."""
-
-    def close(self) -> None:
-        """End the connection."""
-
-    def __enter__(self) -> Self:
-        """The connection itself."""
-
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc_value: BaseException | None,
-        exc_tb: TracebackType | None,
-        /,
-    ) -> None:
-        """Close it."""
+_BODY: Final = "body"
+_PRIME: Final = (1 << 64) - 59
 
 
 class NoResident(Exception):
@@ -95,10 +71,9 @@ def program_stamp() -> str:
 
 def address(environ: Mapping[str, str]) -> str:
     """The address of the resident process for this environment and installation. OSError."""
-    import zlib
-
     parts = f"{_package()}|{sys.prefix}|{caller_mark(environ)}"
-    key = f"{zlib.crc32(parts.encode(errors='surrogateescape')):08x}"
+    # A hash without an import; the mark itself goes with each greeting.
+    key = f"{int.from_bytes(parts.encode(errors='surrogateescape'), 'big') % _PRIME:016x}"
     if sys.platform == "win32":
         return rf"\\.\pipe\anaphora-{environ.get('USERNAME', 'user')}-{key}"
     path = f"{_runtime_folder(environ)}/{key}.sock"
@@ -121,8 +96,10 @@ def _runtime_folder(environ: Mapping[str, str]) -> str:
         os.makedirs(folder, exist_ok=True)  # noqa: PTH103
         return folder
     folder = f"{base.rstrip('/')}/anaphora" if base else f"/tmp/anaphora-{os.getuid()}"  # noqa: S108
-    with suppress(FileExistsError):
+    try:  # noqa: SIM105 - contextlib is slow to import
         os.mkdir(folder, 0o700)  # noqa: PTH102
+    except FileExistsError:
+        pass
     # Another user could have created a folder of that name in /tmp.
     status = os.lstat(folder)
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
@@ -159,22 +136,22 @@ def connect(environ: Mapping[str, str]) -> MessageChannel:
             from multiprocessing.connection import Client
 
             return Client(path, authkey=key)
-        return _SocketConnection(path)
+        return SocketConnection(path)
     except (OSError, ImportError, EOFError) as error:
         raise NoResident(str(error)) from error
 
 
-class _SocketConnection:
+class SocketConnection:
     """The caller's end of a Unix socket, in the form of `multiprocessing.connection`: each message
     after its length.
 
-    That module takes longer to import than a hook's answer takes to come.
+    That module takes longer to import than a hook's answer takes to come, and so does `socket`.
     """
 
     def __init__(self, path: str) -> None:
-        import socket
+        import _socket
 
-        self._socket = socket.socket(socket.AF_UNIX)
+        self._socket = _socket.socket(_socket.AF_UNIX)
         try:
             self._socket.connect(path)
         except OSError:
@@ -182,22 +159,33 @@ class _SocketConnection:
             raise
 
     def send_bytes(self, buf: bytes, /) -> None:
+        """Send a message. OSError."""
         if len(buf) > _LONGEST_MESSAGE:
             raise OSError("the message is too long")
         self._socket.sendall(len(buf).to_bytes(4, "big") + buf)
 
     def recv_bytes(self) -> bytes:
+        """Wait for a message. OSError, EOFError."""
         size = int.from_bytes(self._read(4), "big", signed=True)
         if size == -1:
             size = int.from_bytes(self._read(8), "big")
         return self._read(size)
 
     def poll(self, timeout: float, /) -> bool:
-        import select
+        """Whether a message, or the end, comes within so many seconds."""
+        import _socket
 
-        return bool(select.select([self._socket], [], [], timeout)[0])
+        self._socket.settimeout(timeout)
+        try:
+            self._socket.recv(1, _socket.MSG_PEEK)
+        except (TimeoutError, BlockingIOError):
+            return False
+        finally:
+            self._socket.settimeout(None)
+        return True
 
     def close(self) -> None:
+        """End the connection."""
         self._socket.close()
 
     def __enter__(self) -> Self:
@@ -254,12 +242,24 @@ def reach(environ: Mapping[str, str], patience: float, *, start: bool = True) ->
 
     Waits at most `patience` seconds for a starting one. Raises `NoResident`.
     """
+    return greet(environ, {"call": "hello"}, patience, start=start)[0]
+
+
+def greet(
+    environ: Mapping[str, str], request: Mapping[str, Any], patience: float, *, start: bool = True
+) -> tuple[MessageChannel, dict[str, Any]]:
+    """A connection as of `reach`, and the answer to its first request. Raises `NoResident`.
+
+    A process of another version or environment refuses; that of another version ends then.
+    """
+    greeting = {**request, "stamp": program_stamp(), "caller": caller_mark(environ)}
     began, is_started = time.monotonic(), not start
     while True:
         try:
             connection = connect(environ)
-            if is_current(connection, environ):
-                return connection
+            answer = ask(connection, greeting, _ANSWER)
+            if "refused" not in answer:
+                return connection, answer
             connection.close()
         except NoResident as error:
             if error.hopeless or not start or time.monotonic() - began > patience:
@@ -272,23 +272,26 @@ def reach(environ: Mapping[str, str], patience: float, *, start: bool = True) ->
         time.sleep(_POLL)
 
 
-def is_current(connection: MessageChannel, environ: Mapping[str, str]) -> bool:
-    """Whether the other end is of this version and environment. Raises `NoResident`.
-
-    A process of another version ends then.
-    """
-    hello = {"call": "hello", "stamp": program_stamp(), "caller": caller_mark(environ)}
-    answer = ask(connection, hello, 1.0)
-    return answer.get("ok") is True
-
-
 def ask(connection: MessageChannel, request: Mapping[str, Any], patience: float) -> dict[str, Any]:
     """Send a request and wait at most so many seconds for its answer. Raises `NoResident`."""
     try:
-        connection.send_bytes(json.dumps(request).encode())
+        connection.send_bytes(packed(request))
         if not connection.poll(patience):
             raise NoResident(f"no answer within {patience:g} s")
-        answer = json.loads(connection.recv_bytes())
+        return unpacked(connection.recv_bytes())
     except (OSError, EOFError, ValueError) as error:
         raise NoResident(str(error) or type(error).__name__) from error
-    return answer if isinstance(answer, dict) else {}
+
+
+def packed(message: Mapping[str, Any]) -> bytes:
+    """A request or an answer as bytes: names with texts that have no NUL, then the bytes `body`."""
+    texts = "".join(f"{name}={text}\0" for name, text in message.items() if name != _BODY)
+    body: bytes = message.get(_BODY, b"")
+    return texts.encode(errors="surrogatepass") + b"\0" + body
+
+
+def unpacked(content: bytes) -> dict[str, Any]:
+    """The message of `packed`. ValueError."""
+    texts, _, body = content.partition(b"\0\0")
+    fields = (field.partition("=") for field in texts.decode(errors="surrogatepass").split("\0"))
+    return {**{name: text for name, _, text in fields}, _BODY: body}

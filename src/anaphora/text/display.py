@@ -34,6 +34,7 @@ _UNSEEN = re.compile(
     "|(?<=[\u200c\u200d])[\u200c\u200d]|(?<=[\ufe00-\ufe0f])[\ufe00-\ufe0f]"
     "|(?<![\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff])[\U000e0100-\U000e01ef]"
 )
+_NOT_PLAIN: Final = re.compile("[^\n -~]+")
 
 
 def visible(text: str) -> str:
@@ -65,8 +66,8 @@ def quoted(text: str, most: int | None = None) -> str:
 
 def visible_json(text: str) -> str:
     """JSON text of the same value in which what `visible` would show by its code is escaped."""
-    # Outside its strings JSON has none of them.
-    return _UNSEEN.sub(_json_code, text)
+    # Outside its strings JSON has none of them, and ASCII is passed over much faster.
+    return _NOT_PLAIN.sub(lambda match: _UNSEEN.sub(_json_code, match[0]), text)
 
 
 def cut(line: str, most: int | None) -> str:

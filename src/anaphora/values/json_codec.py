@@ -41,10 +41,16 @@ def plain(value: Any, scalar: Scalar = iso_time, members: Members = members_of) 
     """
     if type(value) in _AS_THEY_ARE:
         return value
+    if type(value) is float:
+        return scalar(value)
     if is_dataclass(value) and not isinstance(value, type):
         value = members(value)
     if isinstance(value, Mapping):
-        return {str(key): plain(part, scalar, members) for key, part in value.items()}
+        # Most members need no call.
+        return {
+            str(key): part if type(part) in _AS_THEY_ARE else plain(part, scalar, members)
+            for key, part in value.items()
+        }
     if isinstance(value, (list, tuple, set, frozenset)):
         return [plain(part, scalar, members) for part in value]
     return scalar(value)

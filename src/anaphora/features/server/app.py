@@ -9,11 +9,12 @@ from importlib.metadata import version
 from itertools import chain
 
 from anyio import create_task_group, sleep
-from fastapi import FastAPI, Request
+from fastapi import APIRouter, FastAPI
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
+from starlette.routing import Route
 from starlette.staticfiles import StaticFiles
-from starlette.types import Scope
+from starlette.types import Receive, Scope, Send
 
 from anaphora.api.memory import Memory
 from anaphora.container.feature import load, registered
@@ -23,11 +24,11 @@ from anaphora.features.server.auth import is_page
 from anaphora.features.server.gate import RequestGate
 from anaphora.store.tokens import Tokens
 from anaphora.surfaces.logs import SERVER
-from anaphora.surfaces.rest import conversations, home, memories, problems
+from anaphora.surfaces.rest import conversations, home, memories
 from anaphora.surfaces.rest.calls import Service
 from anaphora.surfaces.rest.openapi import document
 from anaphora.surfaces.rest.options import ServerOptions
-from anaphora.surfaces.wire import dumps
+from anaphora.surfaces.rest.problems import Problem
 from anaphora.system.environment import environment
 from anaphora.system.incidents import report
 
@@ -51,7 +52,6 @@ def build(memory: Memory, tokens: Tokens, options: ServerOptions) -> FastAPI:
     )
     app.state.service = service
     app.state.metrics = figures
-    problems.register(app)
     # The routes themselves: an included router would hide them from code that lists all routes.
     of_features = (load(route) for feature in registered() for route in feature.routes)
     routers = (
@@ -66,13 +66,34 @@ def build(memory: Memory, tokens: Tokens, options: ServerOptions) -> FastAPI:
     routes = chain.from_iterable(router.routes for router in routers)
     # "/memories/history" before "/memories/{memory_id}".
     app.router.routes.extend(sorted(routes, key=lambda route: "{" in getattr(route, "path", "")))
-    app.add_api_route("/openapi.json", _openapi, include_in_schema=False)
     app.openapi = lambda: document(app)  # type: ignore[method-assign]
-    app.add_middleware(RequestGate, service=service)
-    app.add_middleware(metrics.MetricsMiddleware, metrics=figures, service=service)
     if options.page is not None and options.page.is_dir():
         app.mount("/", _PageFiles(directory=options.page, html=True), name="page")
+    # The gate answers for every error: none of the framework's layers is left to do anything.
+    gate = RequestGate(_Routes(app.router), service)
+    app.middleware_stack = metrics.MetricsMiddleware(gate, figures, service)
     return app
+
+
+class _Routes:
+    """Finds most routes by their method and path, without trying each in turn."""
+
+    def __init__(self, router: APIRouter) -> None:
+        self._others = router
+        self._literal = {
+            (method, route.path): route
+            for route in router.routes
+            if isinstance(route, Route) and "{" not in route.path
+            for method in route.methods or ()
+        }
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        route = self._literal.get((scope.get("method", ""), scope.get("path", "")))
+        if route is None:
+            await self._others(scope, receive, send)
+            return
+        scope |= {"route": route, "path_params": {}}
+        await route.app(scope, receive, send)
 
 
 class _PageFiles(StaticFiles):
@@ -83,10 +104,6 @@ class _PageFiles(StaticFiles):
         if not is_page("GET", scope["path"]):
             raise HTTPException(404)
         return await super().get_response(path, scope)
-
-
-async def _openapi(request: Request) -> Response:
-    return Response(dumps(request.app.openapi(), indent=None), media_type="application/json")
 
 
 @asynccontextmanager
@@ -114,7 +131,7 @@ async def _dream_regularly(service: Service, figures: metrics.Metrics, seconds: 
         except Exception as error:  # noqa: BLE001 - a server must not end by a dream
             # The next one may succeed. An error of ours may quote a memory, so only its type is
             # logged.
-            if isinstance(error, AnaphoraError | problems.Problem):
+            if isinstance(error, AnaphoraError | Problem):
                 _log.warning("a background dream failed: %s", type(error).__name__)
             else:
                 incident = report(environment(), error, surface="http", operation="dream")

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import logging
 import math
-from asyncio import CancelledError
+from asyncio import CancelledError, timeout
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from anyio import fail_after, move_on_after
+from anyio import move_on_after
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -165,8 +165,9 @@ class RequestGate:
             origin = CallOrigin("http")
             if token is not None:
                 origin = CallOrigin("http", token=token.name, person=token.person)
-            with called_from(origin), fail_after(options.seconds) as scope[DEADLINE]:
-                await self._app(scope, body, answer.send)
+            async with timeout(options.seconds) as scope[DEADLINE]:
+                with called_from(origin):
+                    await self._app(scope, body, answer.send)
         except (CancelledError, *STOPS):
             raise
         except BaseException as error:  # noqa: BLE001 - every request gets a response

@@ -25,6 +25,7 @@ from anaphora.store.records.store import Records
 from anaphora.values.memories import MemoryRecord
 
 _CACHED_MASKS: Final = 32
+_TABLE: Final = 4
 
 
 def _source(stored: str | None) -> str | None:
@@ -124,30 +125,41 @@ class MemoryFilters:
         return mask
 
     def _evaluate(self, keep: Filter, names: Sequence[str], count: int) -> NDArray[np.bool_]:
-        fields = self._fields
-        combinations = np.zeros(count, np.int64)
-        columns = []
-        for name in names:
-            codes = fields[name].codes.extend_to(count)
-            columns.append(codes)
+        fields = [self._fields[name] for name in names]
+        columns = [field.codes.extend_to(count) for field in fields]
+        combinations, size = np.zeros(count, np.int64), 1
+        for field, codes in zip(fields, columns, strict=True):
             # Renumbered after each field: the product of all sizes could overflow.
-            pairs = combinations * len(fields[name].values) + codes
-            combinations = np.unique(pairs, return_inverse=True)[1]
-        _, first_rows, positions = np.unique(combinations, return_index=True, return_inverse=True)
+            pairs = combinations * len(field.values) + codes
+            combinations, size = _renumber(pairs, size * len(field.values))
+        rows = np.empty(size, np.int64)
+        # Any row with a combination stands for it.
+        rows[combinations] = np.arange(count)
         answers = np.fromiter(
             (
                 keep.matches(
                     {
-                        name: fields[name].values[int(codes[row])]
-                        for name, codes in zip(names, columns, strict=True)
+                        name: field.values[int(codes[row])]
+                        for name, field, codes in zip(names, fields, columns, strict=True)
                     }
                 )
-                for row in first_rows.tolist()
+                for row in rows.tolist()
             ),
             np.bool_,
-            len(first_rows),
+            size,
         )
-        return answers[positions]
+        return answers[combinations]
+
+
+def _renumber(numbers: NDArray[np.int64], size: int) -> tuple[NDArray[np.int64], int]:
+    """Numbers below `size` replaced by those of distinct ones from 0, and how many these are."""
+    if size > _TABLE * len(numbers):
+        distinct_numbers, positions = np.unique(numbers, return_inverse=True)
+        return positions, len(distinct_numbers)
+    # By a table instead of sorting: a tenth of the time.
+    is_used = np.zeros(size, np.bool_)
+    is_used[numbers] = True
+    return (np.cumsum(is_used) - 1)[numbers], int(is_used.sum())
 
 
 def _key(value: Any) -> Any:

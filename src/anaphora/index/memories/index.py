@@ -98,14 +98,13 @@ class MemoryIndex:
             MemoryRows(),
             MemoryFilters(),
             self._make_words(),
-            MemoryVectors(directory / "ann", vectors, embedder, cap, background=background),
+            MemoryVectors(directory / "ann", vectors, embedder, cap),
         )
         self._life = IndexLife(
             "anaphora-memory-index",
             directory,
             mend=self._lose_ann,
             finish=self._finish,
-            let_go=self._state.vectors.close,
             background=background,
         )
 
@@ -299,7 +298,7 @@ class MemoryIndex:
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait for the background to end; False if it takes longer than `timeout` seconds."""
-        return self._life.worker.wait(timeout) and self._state.vectors.wait(timeout)
+        return self._life.worker.wait(timeout)
 
     def close(self) -> None:
         """End the background and write what is worth writing. Safe to call twice."""

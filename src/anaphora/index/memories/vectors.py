@@ -7,7 +7,7 @@ answer joins both. Without LanceDB everything is scanned, even beyond the cap.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -69,10 +69,7 @@ class MemoryVectors:
         vectors: RecordVectors,
         embedder: tuple[str, int],
         cap: int | None = EXACT_CAP,
-        *,
-        background: bool = True,
     ) -> None:
-        self._background = background
         self._vectors = vectors
         self._embedder, self._dimensions = embedder
         # None: never on disk (in a sealed home vectors must not be stored in clear).
@@ -86,7 +83,7 @@ class MemoryVectors:
         self.lost = ""
         self._ids: Sequence[str] = ()
         self._matrix = Matrix(self._dimensions)
-        self._scan = Scan(self._matrix, background=self._background)
+        self._scan = Scan(self._matrix)
         self._entries = GrowingColumn(fill=-1)
         # The row that each text of the matrix was added for; the row may have a newer text.
         self._row_of = GrowingColumn()
@@ -128,7 +125,6 @@ class MemoryVectors:
 
     def load(self, rows: MemoryRows) -> None:
         """Load all vectors."""
-        self.close()
         self.reset()
         if self._cap is not None and available():
             meta = self.ann.open()
@@ -143,14 +139,6 @@ class MemoryVectors:
                 self._in_ann[self._ann_rows[self._ann_rows >= 0]] = True
         self._matrix.reserve(len(rows) + len(rows) // 8)
         self.sync(rows)
-
-    def wait(self, timeout: float | None = None) -> bool:
-        """Wait for the background to end; False if it takes longer."""
-        return self._scan.wait(timeout)
-
-    def close(self) -> None:
-        """End the background."""
-        self._scan.close()
 
     def sync(self, rows: MemoryRows) -> None:
         """Load vectors that are newer than `upto`."""
@@ -246,10 +234,8 @@ class MemoryVectors:
     def nearest(self, vector: NDArray[np.float32], keep: NDArray[np.bool_], limit: int) -> Nearest:
         """The `limit` rows of `keep` (N,) that are nearest to a unit vector."""
         located = self._locate(keep)
-        lead = self._scan.find_leading(vector, located.texts, limit, every=located.every)
-        memory_nearest = best_of(
-            located.rows[lead], self._scan.exact(vector, located.texts[lead]), limit
-        )
+        memory_nearest = self._scan.find_nearest(vector, located.texts, limit, every=located.every)
+        memory_nearest = replace(memory_nearest, rows=located.rows[memory_nearest.rows])
         if not located.far:
             return memory_nearest
         disk_nearest = self._from_ann(vector, keep, limit)
@@ -265,7 +251,7 @@ class MemoryVectors:
         texts = self._entry[rows]
         in_memory = texts >= 0
         if in_memory.any():
-            cosines[in_memory] = self._scan.exact(vector, texts[in_memory])
+            cosines[in_memory] = self._matrix.view().some(vector, texts[in_memory])
         on_disk = ~in_memory & self._in_ann[rows]
         if on_disk.any():
             cosines[on_disk] = self._read_back(vector, rows[on_disk])

@@ -150,22 +150,20 @@ class WordIndex:
         return self._statistics
 
     def entries(self, weights: Mapping[str, float]) -> tuple[Rows, Rows, NDArray[np.float32]]:
-        """Where terms occur in the first field: the number of the term, the row, and the BM25 part of it."""
-        number_columns, rows = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+        """Where terms occur in the first field: the number of the term, the row, the BM25 part."""
+        numbers, rows = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
         parts = [np.empty(0, np.float32)]
         average = self.statistics.average()
         for postings in self.statistics.parts:
             if postings.count:
                 occurrences = postings.occurrences(weights)
                 keys = occurrences.keys
-                rows.append(self._row_of[keys] if postings is self.segment else keys)
-                number_columns.append(occurrences[0])
-                parts.append(bm25(occurrences, weights.values(), average))
-        numbers, row, part = (np.concatenate(c) for c in (number_columns, rows, parts))
-        if row.min(initial=0) < 0:
-            counting = row >= 0
-            numbers, row, part = numbers[counting], row[counting], part[counting]
-        return numbers, row, part
+                keys = self._row_of[keys] if postings is self.segment else keys
+                counting = keys >= 0
+                numbers.append(occurrences.term_numbers[counting])
+                rows.append(keys[counting])
+                parts.append(bm25(occurrences, weights.values(), average)[counting])
+        return np.concatenate(numbers), np.concatenate(rows), np.concatenate(parts)
 
     def best(self, weights: Sequence[Mapping[str, float]], limit: int) -> tuple[Rows, Scores]:
         """The rows of the segment with the `limit` highest sums of their fields' BM25, best first.

@@ -85,7 +85,7 @@ _NAMES = (
     r"|master|app|bot|deploy|license|storage)[_-]?key"
 )
 # No name is without one of these; looking for them is much faster than the patterns.
-_PARTS = ("pass", "pwd", "secret", "token", "credential", "key", "contrase")
+NAME_PARTS = ("pass", "pwd", "secret", "token", "credential", "key", "contrase")
 _MOST = 400
 """Characters of a value that are looked at; all that goes on behind them belongs to it as well."""
 _GOES_ON = re.compile(r"[^\s\"'`,;]*")
@@ -183,7 +183,9 @@ def assigned_secrets(text: str, lowered: str) -> Iterator[tuple[int, int, str]]:
     # One letter, "İ", becomes two in lower case: then no place is where it is found, and every
     # line is looked through.
     same_length = len(lowered) == len(text)
-    named_lines = picked(text, first_of(lowered, _PARTS) if same_length else first_of(text, ("",)))
+    named_lines = picked(
+        text, first_of(lowered, NAME_PARTS) if same_length else first_of(text, ("",))
+    )
     for start, end, kind in _find_assigned(named_lines.text):
         yield named_lines.place(start), named_lines.place(end), kind
     # `password =` and the value alone on the line below, further in, as in ini files.

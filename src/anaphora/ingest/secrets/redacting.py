@@ -15,6 +15,7 @@ from anaphora.errors import InvalidInput
 from anaphora.ingest.secrets.examples import is_example
 from anaphora.ingest.secrets.formats import PATTERNS
 from anaphora.ingest.secrets.patterns import (
+    NAME_PARTS,
     assigned_secrets,
     is_literal,
     is_secret_value,
@@ -24,7 +25,7 @@ from anaphora.ingest.secrets.patterns import (
 )
 from anaphora.ingest.secrets.said_keys import said_keys
 from anaphora.ingest.secrets.shapes import DENSE
-from anaphora.ingest.secrets.spoken import command_secrets, said_passwords
+from anaphora.ingest.secrets.spoken import COMMANDS, SAID_PARTS, command_secrets, said_passwords
 
 MAX_DEPTH: Final = 100
 """Objects and lists within one another that `redact_value` follows."""
@@ -61,11 +62,11 @@ def redact(text: str, *, keep_lines: bool = False) -> RedactedText:
     kinds: list[str] = []
     # A secret can stand free, and so be known, only when what it was joined to is gone.
     for _ in range(_MOST_PASSES):
-        once = _redact_once(text, keep_lines=keep_lines)
-        if not once.kinds:
+        spans = _merge(_find_spans(text))
+        if not spans:
             break
-        text = once.text
-        kinds.extend(once.kinds)
+        text = _mark(text, spans, keep_lines=keep_lines)
+        kinds.extend(kind for _, _, kind in spans)
     return RedactedText(text, tuple(kinds))
 
 
@@ -94,7 +95,7 @@ def secrets_in(text: str) -> dict[str, str]:
         if not spans:
             break
         secrets.update((text[start:end], kind) for start, end, kind in spans)
-        text = _redact_once(text, keep_lines=False).text
+        text = _mark(text, spans, keep_lines=False)
     return secrets
 
 
@@ -103,15 +104,14 @@ def places_of_secrets(text: str) -> list[tuple[int, int]]:
     return [(start, end) for start, end, _ in _merge(_find_spans(text))]
 
 
-def _redact_once(text: str, *, keep_lines: bool) -> RedactedText:
-    spans = _merge(_find_spans(text))
+def _mark(text: str, spans: list[_Span], *, keep_lines: bool) -> str:
     parts: list[str] = []
     at = 0
     for start, end, kind in spans:
         feeds = text.count("\n", start, end) if keep_lines else 0
         parts += (text[at:start], f"[redacted:{kind}]", "\n" * feeds)
         at = end
-    return RedactedText("".join((*parts, text[at:])), tuple(kind for _, _, kind in spans))
+    return "".join((*parts, text[at:]))
 
 
 def redact_value(value: Any) -> RedactedValue:
@@ -184,10 +184,22 @@ def _find_spans(text: str) -> Iterator[_Span]:
 
 _LOOSE = tuple(form for form in PATTERNS if not form.dense)
 _BLANK = 12
+_HINTS = {
+    *(form.hint.lower() for form in _LOOSE if form.hint),
+    *("private key", "putty", "://", "login"),
+    *(hint for hint, _ in COMMANDS),
+    *NAME_PARTS,
+    *SAID_PARTS,
+}
+# What contains another one needs not be looked for.
+_SIGNS = tuple(hint for hint in _HINTS if not any(part in hint for part in _HINTS - {hint}))
+_DIGITS = re.compile(r"\d\d(?:\d\d[ -]?|[ -])\d{4}", re.ASCII)
 
 
 def _scan(text: str) -> Iterator[_Span]:
     dense, lower_text = picked(text, matching(text, _DENSE_RUN)), text.lower()
+    if not (dense.text or _has_sign(text, lower_text)):
+        return
     # Most sentences have no line that could hold a key: then half of the table is not asked.
     for form in PATTERNS if dense.text else _LOOSE:
         within = dense.text if form.dense else text
@@ -203,15 +215,20 @@ def _scan(text: str) -> Iterator[_Span]:
                     start, end = dense.place(start), dense.place(end)
                 yield start, end, form.kind
     yield from _find_private_keys(text)
-    for match in _URL_PASSWORD.finditer(text):
-        if not _TEMPLATE.fullmatch(match.group(1)) and not is_example(match.group(1)):
-            yield (*match.span(1), "basic-auth")
+    yield from _find_url_passwords(text)
     yield from _find_numbers(text)
     yield from assigned_secrets(text, lower_text)
     if dense.text:
         yield from ((dense.place(a), dense.place(b), kind) for a, b, kind in said_keys(dense.text))
     yield from said_passwords(text, lower_text, reads_as_password)
     yield from command_secrets(text, is_literal)
+
+
+def _has_sign(text: str, lower_text: str) -> bool:
+    """Whether a text has anything without which it holds no secret, beside a dense run."""
+    if len(lower_text) != len(text) or _DIGITS.search(text):
+        return True
+    return any(map(lower_text.__contains__, _SIGNS))
 
 
 def _merge(spans: Iterator[_Span]) -> list[_Span]:
@@ -280,6 +297,14 @@ def _find_private_keys(text: str) -> Iterator[_Span]:
 _URL_PASSWORD = re.compile(
     r"://[^\s:/?#@\[\]\"'<>]{0,256}:([^\s/?#@\"'<>]{1,256})@(?=[\w\[])", re.ASCII
 )
+
+
+def _find_url_passwords(text: str) -> Iterator[_Span]:
+    for match in _URL_PASSWORD.finditer(text):
+        if not _TEMPLATE.fullmatch(match.group(1)) and not is_example(match.group(1)):
+            yield (*match.span(1), "basic-auth")
+
+
 _TEMPLATE = re.compile(r"\$\{?\w+\}?|\{+[^{}]*\}+|%\w*%?|\*+|x{3,}|\.{3}|\[.*", re.IGNORECASE)
 
 

@@ -41,7 +41,7 @@ _SAID_CLOSE: Final = re.compile(
     r"(?:パスワード|暗証番号|密码|密碼|口令|비밀번호|암호)[^\n!-~]{0,12}?(?:は|が|是|为|為|는|은|：|:|「)"
     r"[^\S\n]{0,2}[\"'`「『“]?(?P<value>[!-~]{6,200})"
 )
-_PARTS: Final = (
+SAID_PARTS: Final = (
     *(
         "passw",
         "passphrase",
@@ -86,7 +86,7 @@ def said_passwords(
         lowered = "".join(
             character if len(character.lower()) != 1 else character.lower() for character in text
         )
-    lines = picked(text, first_of(lowered, _PARTS))
+    lines = picked(text, first_of(lowered, SAID_PARTS))
     for pattern in (_SAID, _SAID_CLOSE):
         for match in pattern.finditer(lines.text):
             written_password = match.group("value").rstrip(_CLOSING)
@@ -106,7 +106,7 @@ _VALUE: Final = (
     r"|(?P<bare>[^\s\"'`|;<>]{3,200}))"
 )
 _WITHIN: Final = r"[^\n|;]{0,300}?[ \t]"
-_COMMANDS: Final = tuple(
+COMMANDS: Final = tuple(
     (hint, re.compile(pattern, re.ASCII))
     for hint, pattern in (
         (
@@ -161,7 +161,7 @@ _EXAMPLE: Final = frozenset(
 
 def command_secrets(text: str, is_literal: Callable[[str], bool]) -> Iterator[tuple[int, int, str]]:
     """Give (start, end, kind) of every password that a command is given, if `is_literal` of it."""
-    for hint, pattern in _COMMANDS:
+    for hint, pattern in COMMANDS:
         if hint not in text:
             continue
         for match in pattern.finditer(text):

@@ -65,9 +65,9 @@ class ClearRows(HomeForm):
 
     sealed = False
 
-    def seal_row(self, table: str, row: Row) -> dict[str, Any]:
+    def seal_row(self, table: str, row: dict[str, Any]) -> dict[str, Any]:
         """The row itself."""
-        return dict(row)
+        return row
 
     def open_row(self, table: str, row: Row, only: Collection[str] | None = None) -> dict[str, Any]:
         """The row itself; `MissingKey` for one of a sealed home."""
@@ -105,7 +105,7 @@ class SealedRows(HomeForm):
         self._cipher = keys.cipher("records")
         self._finder = Finder(keys.of("lookup", 64))
 
-    def seal_row(self, table: str, row: Row) -> dict[str, Any]:
+    def seal_row(self, table: str, row: dict[str, Any]) -> dict[str, Any]:
         """The row as it is stored; a column that is None stays None, unless it is `filled`.
 
         It must have the primary key; other columns may be missing.

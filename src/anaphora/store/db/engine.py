@@ -20,13 +20,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from anaphora.errors import AnaphoraError, Closed, InvalidInput, StoreError
-from anaphora.store.db import sqlite
+from anaphora.store.db import sqlite, statements
 from anaphora.store.db.faults import BUSY_SECONDS, explain, was_in_the_way
 from anaphora.store.db.revision import check_revision
 from anaphora.store.escaping import escape_cell, unescape_rows
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, Engine
+    from sqlalchemy import Engine
 
 _POSTGRES = re.compile(r"postgres(ql)?(\+psycopg)?://", re.IGNORECASE)
 _FILE_URL = "sqlite:///"
@@ -59,13 +59,14 @@ _ERASURES: Final = ""
 
 @dataclass(slots=True)
 class Write:
-    """A write under way: its connection, and the next sequence numbers of its namespace.
+    """A write under way: its connection (the driver's of a file, SQLAlchemy's of a server), and the
+    next sequence numbers of its namespace.
 
     `before` is the number that it began at. `audit` is what the namespace's head says of its audit
     trail, `now` the clock of the home.
     """
 
-    connection: Connection
+    connection: Any
     namespace: str
     seq: int
     audit: str | None
@@ -112,9 +113,9 @@ class Database:
         return str(self.path) if self.path else _hide_password(self._url or "")
 
     @contextmanager
-    def read(self) -> Iterator[Connection]:
+    def read(self) -> Iterator[Any]:
         """A transaction that sees one moment: what commits meanwhile is not in it."""
-        with self._transaction("read", anaphora_begin="BEGIN") as connection:
+        with self._transaction("read") as connection:
             yield connection
 
     @contextmanager
@@ -139,24 +140,10 @@ class Database:
         deleted or replaced while it was open.
         """
         with self._turn(), ExitStack() as stack:
-            from anaphora.store.db import statements
-
             change = self._begin(stack, namespace)
-            connection_info = change.connection.info
             yield change
             if change.changed:
                 statements.advance(change.connection, namespace, change.seq)
-        if self.path is not None:
-            # What was just committed may be in a file that can no longer be opened.
-            database, log = connection_info["files"]
-            files = sqlite.files_of(self.path)
-            # The log can be made by the first write of a connection, and stays while that is open.
-            connection_info["files"] = database, log or files[1]
-            if files != connection_info["files"]:
-                reason = (
-                    "its file was deleted or replaced: this change may be lost; reopen the home"
-                )
-                raise StoreError("write", self.path, reason)
 
     def erase(self, namespace: str) -> None:
         """Delete every row of a namespace, its head too: it was never there. `StoreError`.
@@ -165,15 +152,14 @@ class Database:
         """
         if self.path is not None and not sqlite.exists(self.path):
             return
-        with self._turn(), self._transaction("write", anaphora_begin="BEGIN IMMEDIATE") as write:
-            from anaphora.store.db import statements
+        with self._turn(), self._transaction("write") as write:
             from anaphora.store.db.schema import metadata
 
             count, _ = statements.lock(write, _ERASURES)
             statements.advance(write, _ERASURES, count + 1)
             for table in reversed(metadata.sorted_tables):
                 if "namespace" in table.columns:
-                    write.execute(table.delete().where(table.c.namespace == namespace))
+                    statements.delete(write, table.name, (("namespace", 1),), (namespace,))
 
     def erasures(self) -> int:
         """How many namespaces were ever erased."""
@@ -246,14 +232,11 @@ class Database:
         and one writer of several may lose any number of times: only time ends it, as it ends a wait
         for a lock.
         """
-        from anaphora.store.db import statements
-
         until = time.monotonic() + BUSY_SECONDS
         while True:
             try:
                 with ExitStack() as begun:
-                    transaction = self._transaction("write", anaphora_begin="BEGIN IMMEDIATE")
-                    connection = begun.enter_context(transaction)
+                    connection = begun.enter_context(self._transaction("write"))
                     seq, audit = statements.lock(connection, namespace)
                     change = Write(connection, namespace, seq, audit, self.clock)
                     stack.enter_context(begun.pop_all())
@@ -304,17 +287,24 @@ class Database:
             return self._engine
 
     @contextmanager
-    def _transaction(self, operation: str, **options: Any) -> Iterator[Connection]:
+    def _transaction(self, operation: str, **options: Any) -> Iterator[Any]:
         engine = self._sqlalchemy()
         from sqlalchemy.exc import SQLAlchemyError
 
-        if self.path is None:
-            # SQLite knows one level only, and its BEGIN says which lock is taken.
-            level = "REPEATABLE READ" if operation == "read" else "READ COMMITTED"
-            options.setdefault("isolation_level", level)
         try:
+            if self.path is not None:
+                with closing(engine.raw_connection()) as pooled:
+                    connection: Any = pooled.driver_connection
+                    # Which lock is taken: waiting for one later can only fail.
+                    connection.execute("BEGIN" if operation == "read" else "BEGIN IMMEDIATE")
+                    yield connection
+                    connection.commit()
+                    if operation == "write":
+                        _refuse_replaced(self.path, pooled.info)
+                return
+            level = "REPEATABLE READ" if operation == "read" else "READ COMMITTED"
             with engine.connect() as connection:
-                connection.execution_options(**options)
+                connection.execution_options(**{"isolation_level": level, **options})
                 with connection.begin():
                     yield connection
         except (SQLAlchemyError, sqlite.Error) as error:
@@ -350,16 +340,31 @@ class Database:
 class _TransactionSnapshot(Database):
     """A database within one transaction."""
 
-    def __init__(self, path: Path | None, url: str | None, connection: Connection) -> None:
+    def __init__(self, path: Path | None, url: str | None, connection: Any) -> None:
         super().__init__(path=path, url=url)
         self._connection = connection
 
     def _plain_rows(
         self, statement: str, parameters: Mapping[str, str | int | None]
     ) -> list[tuple[Any, ...]]:
+        if self.path is not None:
+            rows: list[tuple[Any, ...]] = self._connection.execute(statement, parameters).fetchall()
+            return rows
         from sqlalchemy import text
 
         return [tuple(row) for row in self._connection.execute(text(statement), parameters)]
+
+
+def _refuse_replaced(path: Path, info: dict[Any, Any]) -> None:
+    """`StoreError` where the file was deleted or replaced while a connection had it open: what was
+    just committed may be in a file that can no longer be opened."""
+    database, log = info["files"]
+    files = sqlite.files_of(path)
+    # The log can be made by the first write of a connection, and stays while that is open.
+    info["files"] = database, log or files[1]
+    if files != info["files"]:
+        reason = "its file was deleted or replaced: this change may be lost; reopen the home"
+        raise StoreError("write", path, reason)
 
 
 def _hide_password(url: str) -> str:

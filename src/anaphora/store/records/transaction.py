@@ -2,7 +2,7 @@
 
 `RecordTransaction` holds the records that the change touches and decides nothing about them:
 `rules` says what restating and superseding mean, `forgetting` what forgetting does. What is tracked
-is clear. Imports SQLAlchemy.
+is clear.
 """
 
 from __future__ import annotations
@@ -94,12 +94,6 @@ class RecordTransaction(NamespaceTransaction):
         self._fetch("record_id", missing)
         self._missing |= {record_id for record_id in missing if record_id not in self._tracked}
 
-    def presume_absent(self, same_key: str, seen: int) -> None:
-        """Of this identity no record was there at the number `seen`: it is not looked for again,
-        unless anything was written since."""
-        if self.write.before == seen:
-            self._known_same.add(same_key)
-
     @property
     def written(self) -> WrittenRecords | None:
         """What the change has written, once it is finished; None where that is not all of it."""
@@ -114,6 +108,16 @@ class RecordTransaction(NamespaceTransaction):
         self.load(ids=(record_id,))
         tracked = self._tracked.get(record_id)
         return tracked.record if tracked else None
+
+    def many(self, record_ids: Iterable[str]) -> dict[str, MemoryRecord]:
+        """The records of these ids that exist, by id."""
+        ids = list(record_ids)
+        self.load(ids=ids)
+        return {
+            record_id: self._tracked[record_id].record
+            for record_id in ids
+            if record_id in self._tracked
+        }
 
     def same_key(self, record_id: str) -> str:
         """The identity of a tracked record."""

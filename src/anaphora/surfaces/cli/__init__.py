@@ -6,16 +6,18 @@ error and an exit code.
 
 from __future__ import annotations
 
-import gc
 import io
 import os
 import sys
-from collections.abc import Mapping, Sequence
 from importlib import import_module
-from typing import Final
 
 import anaphora
-from anaphora.surfaces.cli.grammar import LEADING, read_command, take_options
+
+# A client's hook waits for what this module imports.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Final
 
 __all__ = ["main"]
 
@@ -28,8 +30,11 @@ question that takes half a second would trigger it 180 times over every loaded m
 def main(arguments: Sequence[str] | None = None) -> None:
     """Entry point of the `anaphora` command; `arguments` are those of the process by default."""
     words = sys.argv[1:] if arguments is None else list(arguments)
-    leading_options: dict[str, str] = {}
-    command = take_options(words, LEADING, leading_options)
+    command, leading_options = words, dict[str, str]()
+    if words and words[0].startswith("-"):
+        from anaphora.surfaces.cli.grammar import LEADING, take_options
+
+        command = take_options(words, LEADING, leading_options)
     try:
         for stream in (sys.stdout, sys.stderr):
             # Windows' default encoding for pipes and files lacks most letters. A test or an
@@ -37,21 +42,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
             if isinstance(stream, io.TextIOWrapper) and stream.encoding.lower() != "utf-8":
                 stream.reconfigure(encoding="utf-8", errors="backslashreplace")
         # A client blocks on its hook, so nothing else is imported for it.
-        if not run_at_once(command, leading_options):
-            from anaphora.calls.caller import CallOrigin, called_from
-            from anaphora.errors import AnaphoraError
-
-            try:
-                with called_from(CallOrigin("command line")):
-                    if not run_by_table(command, leading_options):
-                        from anaphora.surfaces.cli.program import program
-
-                        program(command[0] if command else None)(words, prog_name="anaphora")
-            except AnaphoraError as error:
-                from anaphora.surfaces.cli.output import exit_code, show_error
-
-                show_error(error)
-                sys.exit(exit_code(error))
+        if run_at_once(command, leading_options):
+            if arguments is None:
+                # Without a tear-down of the interpreter, which takes as long as importing did.
+                sys.stdout.flush()
+                os._exit(0)
+        else:
+            run_command(words, command, leading_options)
     except (SystemExit, GeneratorExit):
         raise
     except KeyboardInterrupt:
@@ -82,12 +79,34 @@ def run_at_once(command: Sequence[str], place: Mapping[str, str]) -> bool:
     return False
 
 
+def run_command(words: Sequence[str], command: Sequence[str], place: Mapping[str, str]) -> None:
+    """Run a command; `words` are all of them, `command` those after the leading options."""
+    from anaphora.calls.caller import CallOrigin, called_from
+    from anaphora.errors import AnaphoraError
+
+    try:
+        with called_from(CallOrigin("command line")):
+            if not run_by_table(command, place):
+                from anaphora.surfaces.cli.program import program
+
+                program(command[0] if command else None)(words, prog_name="anaphora")
+    except AnaphoraError as error:
+        from anaphora.surfaces.cli.output import exit_code, show_error
+
+        show_error(error)
+        sys.exit(exit_code(error))
+
+
 def run_by_table(command: Sequence[str], place: Mapping[str, str]) -> bool:
     """Run a command whose module has a table of `OPTIONS`; False if typer has to read the words."""
     name = command[0] if command else ""
     if name not in _WITH_TABLES or not all(text.strip() for text in place.values()):
         return False
+    from anaphora.surfaces.cli.grammar import read_command
+
     if name == "recall":
+        import gc
+
         gc.set_threshold(_OBJECTS)
     module = import_module(f"anaphora.surfaces.cli.{name}")
     values = read_command(command[1:], module.OPTIONS)

@@ -4,7 +4,7 @@ Importing typer and building a program takes 0.1 s, too long for a question, for
 server and for a client's hook. Reading gives up unless every word is plainly valid: then typer
 reads the words by the same table, for help or to report an error.
 
-A hook imports this module: as strings, the annotations of the named tuple would be compiled again.
+As strings, the annotations of the named tuple would be compiled again.
 """
 
 from collections.abc import Sequence

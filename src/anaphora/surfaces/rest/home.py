@@ -41,7 +41,7 @@ from anaphora.surfaces.rest.shapes import (
     Ready,
     Session,
 )
-from anaphora.surfaces.wire import access_summary, plain
+from anaphora.surfaces.wire import access_summary, dumps, plain
 from anaphora.values.conversations import ImportProblem, ImportReport, Stats
 from anaphora.values.namespaces import DeletedNamespace
 
@@ -224,3 +224,9 @@ def health(memory: Memory, request: Request) -> Any:
 async def live(request: Request) -> Response:
     """Nothing is checked: any answer means that the process is alive."""
     return Response('{"ok":true}', media_type="application/json")
+
+
+@root_router.get("/openapi.json", include_in_schema=False)
+async def openapi(request: Request) -> Response:
+    """The OpenAPI document."""
+    return Response(dumps(request.app.openapi(), indent=None), media_type="application/json")

@@ -11,10 +11,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.routing import Match
 from starlette.types import Scope
@@ -174,23 +173,23 @@ def problem_of(error: errors.AnaphoraError | Problem) -> Response:
     return problem(status, name, detail, headers, **further_fields)
 
 
-def register(app: FastAPI) -> None:
-    """Turn every error of the application into a problem document."""
-    app.add_exception_handler(errors.AnaphoraError, _ours)
-    app.add_exception_handler(Problem, _ours)
-    app.add_exception_handler(RequestValidationError, _unusable)
-    app.add_exception_handler(HTTPException, _refused)
-    app.add_exception_handler(ClientDisconnect, _gone)
-    app.add_exception_handler(Exception, _unexpected)
+def problem_of_any(error: BaseException, scope: Scope) -> Response:
+    """The response for any error; an unexpected one is logged under the id of the request."""
+    if isinstance(error, errors.AnaphoraError | Problem):
+        return problem_of(error)
+    if isinstance(error, RequestValidationError):
+        return _unusable(error)
+    if isinstance(error, HTTPException):
+        return _refused(error, scope)
+    if isinstance(error, ClientDisconnect):
+        # The client has gone; the response only completes the request.
+        return problem(408, "gone", "the client disconnected")
+    incident = report_request(error, scope)
+    detail = f"an unexpected error (incident {incident.id}); {incident.hint}"
+    return problem(500, "internal", detail, incident=incident.id)
 
 
-async def _ours(_: Request, error: Exception) -> Response:
-    assert isinstance(error, errors.AnaphoraError | Problem)
-    return problem_of(error)
-
-
-async def _unusable(_: Request, error: Exception) -> Response:
-    assert isinstance(error, RequestValidationError)
+def _unusable(error: RequestValidationError) -> Response:
     mistakes = [
         {"at": ".".join(str(part) for part in mistake["loc"]), "reason": str(mistake["msg"])}
         for mistake in error.errors()[:20]
@@ -199,8 +198,7 @@ async def _unusable(_: Request, error: Exception) -> Response:
     return problem(422, "invalid_input", summary or "the request is invalid", errors=mistakes)
 
 
-async def _refused(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
+def _refused(error: HTTPException, scope: Scope) -> Response:
     headers, status = dict(error.headers or {}), error.status_code
     names = {400: "unreadable", 404: "not_found", 405: "method", 413: "too_large"}
     detail = error.detail
@@ -209,35 +207,16 @@ async def _refused(request: Request, error: Exception) -> Response:
         # path may have several routes; if a literal path and one with a variable both match, the
         # first declared one counts.
         path, methods, detail = None, set[str](), "see /openapi.json"
-        for route in request.app.routes:
-            match, _ = route.matches(request.scope)
+        for route in scope["app"].routes:
+            match, _ = route.matches(scope)
             if match is not Match.NONE and path in {None, route.path}:
                 path = route.path
                 methods |= set(getattr(route, "methods", None) or ())
-        if methods and request.method not in methods:
+        if methods and scope["method"] not in methods:
             status = 405
         if status == 405:
             headers["Allow"] = ", ".join(sorted(methods) or _PAGE_METHODS)
     return problem(status, names.get(status, "refused"), str(detail), headers)
-
-
-async def _gone(_: Request, __: Exception) -> Response:
-    # The client has gone; the response only completes the request.
-    return problem(408, "gone", "the client disconnected")
-
-
-async def _unexpected(request: Request, error: Exception) -> Response:
-    # Only errors outside the gate get here.
-    return problem_of_any(error, request.scope)
-
-
-def problem_of_any(error: BaseException, scope: Scope) -> Response:
-    """The response for any error; an unexpected one is logged under the id of the request."""
-    if isinstance(error, errors.AnaphoraError | Problem):
-        return problem_of(error)
-    incident = report_request(error, scope)
-    detail = f"an unexpected error (incident {incident.id}); {incident.hint}"
-    return problem(500, "internal", detail, incident=incident.id)
 
 
 def report_request(error: BaseException, scope: Scope) -> Incident:

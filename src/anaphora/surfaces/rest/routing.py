@@ -6,15 +6,16 @@ be forgotten.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping
+from asyncio import get_running_loop
+from collections.abc import Callable, Mapping
 from inspect import Parameter, Signature, signature
 from types import MappingProxyType
-from typing import Annotated, Any, TypeAlias, TypeVar, cast, get_type_hints
+from typing import Annotated, Any, ClassVar, TypeVar, cast, get_type_hints
 
-from anyio import current_time
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import APIRouter, Query, Request
 from fastapi.routing import APIRoute
 from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 from anaphora.api.memory import Memory
 from anaphora.calls.operation import operations_of
@@ -34,11 +35,11 @@ from anaphora.surfaces.rest.calls import (
 from anaphora.surfaces.rest.derived import DerivedRoute, path_parameter
 from anaphora.surfaces.rest.problems import Problem
 from anaphora.surfaces.rest.schemas import Body, NoQuery, Parameters
+from anaphora.surfaces.rest.sent import SentParts
 
 MemoryId = Annotated[str, path_parameter(PARAMETERS["id"])]
 ConversationId = Annotated[str, path_parameter(PARAMETERS["conversation_id"])]
 CallT = TypeVar("CallT", bound=Callable[..., Any])
-Handler: TypeAlias = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
 class LaneRouter(APIRouter):
@@ -51,7 +52,7 @@ class LaneRouter(APIRouter):
         super().__init__(
             prefix=prefix,
             tags=[lane],
-            route_class=_ClosedRoute if closed else _LaneRoute,
+            route_class=_LaneRoute if closed else _OpenRoute,
             # Generated clients name their functions by it.
             generate_unique_id_function=lambda route: route.name,
         )
@@ -178,36 +179,31 @@ def _endpoint(call: Callable[..., Any], status: Callable[[Any], int]) -> Callabl
     return endpoint
 
 
-async def _no_query(_: Annotated[NoQuery, Query()]) -> None:
-    """A dependency that refuses every parameter in the URL."""
-
-
 class _LaneRoute(APIRoute):
     """A route that refuses changes by read-only tokens before it reads the body.
 
-    It gives calls that may take long more time.
+    It gives calls that may take long more time, and refuses unknown parameters in the URL.
     """
 
-    def get_route_handler(self) -> Handler:
-        """The handler of requests."""
-        handler = super().get_route_handler()
+    unknown: ClassVar[type[Parameters] | None] = NoQuery
 
-        async def handle(request: Request) -> Response:
-            changes = not reads(self, request.method)
-            if changes and not may(caller_of(request).token, "change"):
-                raise Problem(403, "read_only", "this token is read-only")
-            if is_long(request.scope):
-                deadline = request.scope[DEADLINE]
-                deadline.deadline = current_time() + service_of(request).options.long_seconds
-            return await handler(request)
+    def __init__(self, path: str, endpoint: Callable[..., Any], **declared: Any) -> None:
+        super().__init__(path, endpoint, **declared)
+        self._sent = SentParts(endpoint, self.unknown)
+        self.app = self._respond
 
-        return handle
+    async def _respond(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive, send)
+        if not reads(self, request.method) and not may(caller_of(request).token, "change"):
+            raise Problem(403, "read_only", "this token is read-only")
+        if is_long(scope):
+            seconds = service_of(request).options.long_seconds
+            scope[DEADLINE].reschedule(get_running_loop().time() + seconds)
+        response = await self.endpoint(request, **await self._sent.read(request))
+        await response(scope, receive, send)
 
 
-class _ClosedRoute(_LaneRoute):
-    """A route that refuses parameters in the URL unless it declares a model of them: `query`."""
+class _OpenRoute(_LaneRoute):
+    """A route that takes any parameters in the URL."""
 
-    def __init__(self, path: str, endpoint: Callable[..., Any], **given: Any) -> None:
-        if "query" not in signature(endpoint).parameters:
-            given["dependencies"] = [*(given.get("dependencies") or ()), Depends(_no_query)]
-        super().__init__(path, endpoint, **given)
+    unknown = None

@@ -6,70 +6,54 @@ work itself. Nothing heavy is imported before that.
 
 from __future__ import annotations
 
-import json
 import os
 import sys
-from collections.abc import Mapping
-from contextlib import suppress
-from typing import Any, Final
 
 from anaphora.system import resident
 from anaphora.system.environment import environment, passed_on, trial_namespace
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any, Final
+
 PATIENCE: Final = 1.0
-"""Seconds that a hook waits for a resident process to start, and again for its answer."""
+"""Seconds that a hook waits for a resident process to start; then it has as long to answer."""
 
 _MOST: Final = 4_000_000
-# A prompt may be a pasted file, of which only the beginning and the end are used.
-_PROMPT: Final = 20_000
 
 
 def run_hook(client: str, place: Mapping[str, str]) -> None:
     """Answer one hook. `place` may have the options home, namespace and conversations."""
     environ = environment()
-    event = ""
+    request: dict[str, Any] = {"client": client}
     try:
-        payload = json.loads(sys.stdin.buffer.read(_MOST) or b"{}")
-        if not isinstance(payload, dict):
-            raise ValueError("the hook's JSON is not an object")
-        event = str(payload.get("hook_event_name") or payload.get("hookEventName", ""))
-        request = request_of(client, payload, place, environ)
+        request["body"] = sys.stdin.buffer.read(_MOST)
+        request |= request_of(place, environ)
         try:
-            reply = resident.ask(resident.reach(environ, PATIENCE), request, PATIENCE)
+            output = str(resident.greet(environ, request, PATIENCE)[1]["body"], "utf-8")
         except resident.NoResident as error:
             if resident.idle_minutes(environ):
-                hook = str(payload.get("hook_event_name", ""))
                 note = "answered without the resident process"
-                report_quietly(environ, error, client, hook, note=note)
+                report_quietly(environ, error, request, note=note)
             # Slower without the resident process, but with the same answer.
             from anaphora.features.coding_agents.hooks.session import answer_alone
 
             output = answer_alone(request)
-        else:
-            output = str(reply.get("out", ""))
         if output:
             sys.stdout.write(output + "\n")
             sys.stdout.flush()
     except BaseException as error:  # noqa: BLE001 - nothing may fail the client
-        report_quietly(environ, error, client, event)
+        report_quietly(environ, error, request)
         # What the client expects to read if there is nothing to say.
-        silence = ""
-        with suppress(Exception):
-            from anaphora.features.coding_agents.hooks.protocols import PROTOCOLS
+        from anaphora.features.coding_agents.hooks.protocols import PROTOCOLS
 
-            silence = PROTOCOLS[client].silence
-        if silence:
+        if client in PROTOCOLS and (silence := PROTOCOLS[client].silence):
             sys.stdout.write(silence + "\n")
 
 
-def request_of(
-    client: str, payload: Mapping[str, Any], place: Mapping[str, str], environ: Mapping[str, str]
-) -> dict[str, Any]:
-    """The request to the resident process."""
-    prompt = payload.get("prompt")
-    if isinstance(prompt, str) and len(prompt) > _PROMPT:
-        half = _PROMPT // 2
-        payload = {**payload, "prompt": f"{prompt[:half]}\n{prompt[-half:]}"}
+def request_of(place: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, str]:
+    """The request to the resident process, without what the client told."""
     # A relative path is relative to the folder of the hook, not to that of the resident process.
     options = {
         # Not with `pathlib`: its import would delay the hook.
@@ -78,22 +62,19 @@ def request_of(
     }
     if (trial := trial_namespace(environ)) is not None:
         options |= {"namespace": trial}
-    return {
-        "call": "hook",
-        "client": client,
-        "told": dict(payload),
-        "environ": passed_on(environ),
-        **options,
-    }
+    variables = {f"${name}": text for name, text in passed_on(environ).items()}
+    return {"call": "hook", **options, **variables}
 
 
 def report_quietly(
-    environ: Mapping[str, str], error: BaseException, client: str, event: str, *, note: str = ""
+    environ: Mapping[str, str], error: BaseException, request: Mapping[str, Any], *, note: str = ""
 ) -> None:
     """Log an error. If even the log cannot be imported, nothing is printed."""
-    with suppress(Exception):
+    try:
         # Loading these takes longer than a hook with nothing to report.
         from anaphora.features.coding_agents.hooks.protocols import operation_of
         from anaphora.system.incidents import report
 
-        report(environ, error, surface="hook", operation=operation_of(client, event), note=note)
+        report(environ, error, surface="hook", operation=operation_of(request), note=note)
+    except Exception:  # noqa: BLE001, S110 - the client is answered all the same
+        pass

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -131,14 +132,26 @@ PROTOCOLS: Final[Mapping[str, HookProtocol]] = {
 _SNAKE: Final = {"hookEventName": "hook_event_name", "sessionId": "session_id"}
 # How clients mark a session that continues after a compaction.
 _COMPACTED: Final = ("compact", "compress")
+# A prompt may be a pasted file, of which only the beginning and the end are used.
+_PROMPT: Final = 20_000
 
 
-def operation_of(client: str, event: str) -> str:
-    """The name of a client's event in the log of incidents; unknown names are left out."""
-    protocol = PROTOCOLS.get(client)
-    if protocol is None:
+def read_payload(body: bytes) -> dict[str, Any]:
+    """What a client tells of an event, by the names that most clients have. ValueError."""
+    payload = json.loads(body or b"{}")
+    if not isinstance(payload, dict):
+        raise ValueError("the hook's JSON is not an object")
+    return {_SNAKE.get(key, key): content for key, content in payload.items()}
+
+
+def operation_of(request: Mapping[str, Any]) -> str:
+    """The name of a request's event in the log of incidents; unknown names are left out."""
+    client, event = str(request.get("client", "")), ""
+    with suppress(ValueError, RecursionError):
+        event = str(read_payload(request.get("body", b"")).get("hook_event_name"))
+    if client not in PROTOCOLS:
         return ""
-    return f"{client} {event}" if event in protocol.events else client
+    return f"{client} {event}" if event in PROTOCOLS[client].events else client
 
 
 def read_event(client: str, payload: Mapping[str, Any], user: Path) -> HookEvent | None:
@@ -147,8 +160,6 @@ def read_event(client: str, payload: Mapping[str, Any], user: Path) -> HookEvent
     `user` is the user's folder, where some clients keep transcripts without naming them.
     """
     protocol = PROTOCOLS[client]
-    if client == "vscode":
-        payload = {_SNAKE.get(key, key): content for key, content in payload.items()}
     name = _text(payload, "hook_event_name")
     kind = protocol.events.get(name)
     session = _text(payload, "session_id") or _text(payload, "conversation_id")
@@ -167,7 +178,10 @@ def read_event(client: str, payload: Mapping[str, Any], user: Path) -> HookEvent
             folder = user / ".cursor" / "projects" / project / "agent-transcripts"
             nested_path = folder / session / f"{session}.jsonl"
             transcript = str(nested_path if nested_path.is_file() else folder / f"{session}.jsonl")
-    return HookEvent(client, kind, name, session, directory, transcript, _text(payload, "prompt"))
+    prompt = _text(payload, "prompt")
+    if len(prompt) > _PROMPT:
+        prompt = f"{prompt[: _PROMPT // 2]}\n{prompt[-_PROMPT // 2 :]}"
+    return HookEvent(client, kind, name, session, directory, transcript, prompt)
 
 
 def other_transcripts(event: HookEvent) -> tuple[Path, str, str] | None:

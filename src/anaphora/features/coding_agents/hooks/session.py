@@ -23,6 +23,7 @@ from anaphora.features.coding_agents.hooks.protocols import (
     operation_of,
     other_transcripts,
     read_event,
+    read_payload,
 )
 from anaphora.features.coding_agents.session_context import SessionContext
 from anaphora.features.coding_agents.session_state import SessionStates, states_folder
@@ -78,9 +79,12 @@ class SessionHooks:
             memory, self._states, _mask, self._transcripts.conversation_of
         )
 
-    def answer(self, client: str, told: Mapping[str, Any]) -> str:
-        """The output for the client. Raises `AnaphoraError` if memory fails."""
-        event = read_event(client, told, self._user)
+    def answer(self, client: str, body: bytes) -> str:
+        """The output for the client that told this as JSON.
+
+        Raises ValueError for another form, and `AnaphoraError` if memory fails.
+        """
+        event = read_event(client, read_payload(body), self._user)
         if event is None:
             return PROTOCOLS[client].silence
         origin = CallOrigin("hook", agent=client)
@@ -147,21 +151,25 @@ def open_memory(request: Mapping[str, Any]) -> Memory:
     """Open the memory that a hook's request names. Raises `AnaphoraError`."""
     from anaphora.api.memory import Memory
 
-    environ = request.get("environ")
     return Memory.open(
         request.get("home"),
-        namespace=str(request.get("namespace") or "default"),
+        namespace=request.get("namespace") or "default",
         conversations_dir=request.get("conversations"),
-        environ=environ if isinstance(environ, dict) else {},
+        environ=variables_of(request),
         warm=False,
     )
+
+
+def variables_of(request: Mapping[str, Any]) -> dict[str, str]:
+    """The variables of the program that sent a request."""
+    return {name[1:]: text for name, text in request.items() if name.startswith("$")}
 
 
 def answer_alone(request: Mapping[str, Any]) -> str:
     """Answer one hook in this process. Raises `AnaphoraError`."""
     from anaphora.settings import client_folders
 
-    environ = request["environ"]
+    environ = variables_of(request)
     waiting: list[Callable[[], object]] = []
     with open_memory(request) as memory:
         hooks = SessionHooks(
@@ -170,12 +178,10 @@ def answer_alone(request: Mapping[str, Any]) -> str:
             background=waiting.append,
             clock=time.time,
         )
-        output = hooks.answer(str(request["client"]), request["told"])
+        output = hooks.answer(request["client"], request["body"])
         for work in waiting:
             try:
                 work()
             except Exception as error:  # noqa: BLE001 - the answer is ready, and later work goes on
-                event = str(request["told"].get("hook_event_name", ""))
-                operation = operation_of(str(request["client"]), event)
-                report(environ, error, surface="hook", operation=operation)
+                report(environ, error, surface="hook", operation=operation_of(request))
     return output

@@ -1,9 +1,10 @@
 """The resident process: listens where only its user can reach it, answers, and ends when idle.
 
-There are three requests: `hello` compares versions (the older process makes room), `hook` answers
-an event of a session, `embed` returns vectors of the bundled model. Each request is answered in its
-own thread; background work runs after them, one item at a time. A crash loses nothing: acknowledged
-writes are on the disk, and callers do the work themselves or start another process.
+There are three requests: `hook` answers an event of a session, `hello` only compares versions, as
+`hook` does too (the older process makes room), `embed` returns vectors of the bundled model. Each
+caller has a thread; background work runs after the requests, one item at a time. A crash loses
+nothing: acknowledged writes are on the disk, and callers do the work themselves or start another
+process.
 """
 
 from __future__ import annotations
@@ -19,11 +20,16 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from anaphora.errors import AnaphoraError
-from anaphora.features.coding_agents.hooks.protocols import operation_of
-from anaphora.features.coding_agents.hooks.session import SessionHooks, answer_alone, open_memory
+from anaphora.features.coding_agents.hooks.protocols import PROTOCOLS, operation_of
+from anaphora.features.coding_agents.hooks.session import (
+    SessionHooks,
+    answer_alone,
+    open_memory,
+    variables_of,
+)
 from anaphora.settings import client_folders, silence_libraries
 from anaphora.surfaces.logs import server_logs
 from anaphora.system import resident
@@ -47,6 +53,8 @@ _MOST: Final = 64 << 20
 
 _HOMES: Final = 8
 
+MemoryKey: TypeAlias = frozenset[tuple[str, str]]
+
 
 class ResidentServer:
     """Answers the requests of one user, from one environment. `idle` is in seconds."""
@@ -58,8 +66,8 @@ class ResidentServer:
         self._busy = 0
         self._used = time.monotonic()
         self._ending = threading.Event()
-        self._hooks: dict[str, SessionHooks] = {}
-        self._memories: dict[str, Memory] = {}
+        self._hooks: dict[MemoryKey, SessionHooks] = {}
+        self._memories: dict[MemoryKey, Memory] = {}
         self._later: SimpleQueue[Callable[[], object] | None] = SimpleQueue()
         self._put_off: list[tuple[float, Callable[[], object]]] = []
         self._embedder: Embedder | None = None
@@ -137,9 +145,9 @@ class ResidentServer:
         """Answer one caller until it disconnects."""
         with suppress(OSError, EOFError, ValueError), connection:
             while not self._ending.is_set():
-                request = json.loads(connection.recv_bytes(_MOST))
+                request = resident.unpacked(connection.recv_bytes(_MOST))
                 with self._counted():
-                    connection.send_bytes(self._answer(request))
+                    connection.send_bytes(resident.packed(self._answer(request)))
 
     @contextmanager
     def _counted(self) -> Iterator[None]:
@@ -152,54 +160,39 @@ class ResidentServer:
                 self._busy -= 1
                 self._used = time.monotonic()
 
-    def _answer(self, message: object) -> bytes:
-        """The answer as JSON; for a failed request, an error message."""
-        request: dict[str, Any] = message if isinstance(message, dict) else {}
-        answer: dict[str, Any]
+    def _answer(self, request: dict[str, Any]) -> dict[str, Any]:
+        """The answer; for a failed request, an error message."""
         try:
             call = request.get("call")
-            if call == "hello":
-                current = request.get("stamp") == self._stamp == resident.program_stamp()
-                if not current:
+            if call in {"hello", "hook"}:
+                if not request.get("stamp") == self._stamp == resident.program_stamp():
                     # The installed program has changed: a new process will run the new version.
                     self._ending.set()
+                    return {"refused": "another version"}
                 # The socket's name is a short hash, so two environments could share it.
-                is_same_caller = request.get("caller", self._caller) == self._caller
-                answer = {"ok": current and is_same_caller, "pid": os.getpid()}
-            elif call == "hook":
-                answer = {"out": self._hook(request)}
-            elif call == "embed":
-                from anaphora.embed.resident import text_of
-                from anaphora.embed.service import spec_for
-
-                spec, texts = spec_for("minilm"), request.get("texts")
-                if request.get("model") != spec.name or not isinstance(texts, list):
-                    answer = {"failed": f"this process has {spec.name}"}
-                else:
-                    try:
-                        vectors = spec.load().embed(list(map(str, texts)))
-                        answer = {"vectors": [text_of(rows) for rows in vectors]}
-                    except (AnaphoraError, RuntimeError, ValueError, MemoryError) as error:
-                        answer = {"failed": str(error)}
-            else:
-                answer = {"failed": f"unknown call {call!r}"}
-            return json.dumps(answer).encode()
+                if request.get("caller", self._caller) != self._caller:
+                    return {"refused": "another environment"}
+                return {
+                    "pid": os.getpid(),
+                    "body": self._hook(request).encode() if call == "hook" else b"",
+                }
+            if call == "embed":
+                return _embed(request)
+            return {"failed": f"unknown call {call!r}"}
         except BaseException as error:  # noqa: BLE001 - the caller must get an answer
             incident = report(self._environ, error, surface="resident", operation="request")
             words = f"something went wrong in the resident process (incident {incident.id})"
-            return json.dumps({"failed": words}).encode()
+            return {"failed": words}
 
     # Hooks.
 
     def _hook(self, request: dict[str, Any]) -> str:
-        from anaphora.features.coding_agents.hooks.protocols import PROTOCOLS
-
-        client, payload = str(request["client"]), request["told"]
+        client = request["client"]
         try:
-            if is_trial(str(request.get("namespace", ""))):
+            if is_trial(request.get("namespace", "")):
                 # A trial's namespace is deleted next, and must not stay open here.
                 return answer_alone(request)
-            return self._hooks_of(request).answer(client, payload)
+            return self._hooks_of(request).answer(client, request["body"])
         except BaseException as error:  # noqa: BLE001 - the client must never fail
             self._report(request, error)
             return PROTOCOLS[client].silence if client in PROTOCOLS else ""
@@ -218,7 +211,7 @@ class ResidentServer:
                     self._hooks.pop(oldest, None)
                     self._memories.pop(oldest).close(_CLOSING)
                 memory = self._memories[key] = open_memory(request)
-                user = client_folders(request.get("environ") or {}).user
+                user = client_folders(variables_of(request)).user
                 self._hooks[key] = SessionHooks(
                     memory,
                     user=user,
@@ -256,15 +249,8 @@ class ResidentServer:
                 work()
 
     def _report(self, request: Mapping[str, Any], error: BaseException) -> None:
-        payload = request.get("told")
-        event = str(payload.get("hook_event_name", "")) if isinstance(payload, dict) else ""
-        environ = request.get("environ")
-        report(
-            environ if isinstance(environ, dict) else self._environ,
-            error,
-            surface="hook",
-            operation=operation_of(str(request.get("client", "")), event),
-        )
+        environ, operation = variables_of(request), operation_of(request)
+        report(environ, error, surface="hook", operation=operation)
 
     @contextmanager
     def _reporting(self, operation: str) -> Iterator[None]:
@@ -274,13 +260,27 @@ class ResidentServer:
         except BaseException as error:  # noqa: BLE001 - the process goes on
             report(self._environ, error, surface="resident", operation=operation)
 
-    # The model.
+
+def _embed(request: Mapping[str, Any]) -> dict[str, Any]:
+    from anaphora.embed.resident import answer_with
+    from anaphora.embed.service import spec_for
+
+    spec = spec_for("minilm")
+    if request.get("model") != spec.name:
+        return {"failed": f"this process has {spec.name}"}
+    try:
+        return answer_with(spec.load().embed(json.loads(request["body"])))
+    except (AnaphoraError, RuntimeError, ValueError, MemoryError) as error:
+        return {"failed": str(error)}
 
 
-def _memory_key(request: Mapping[str, Any]) -> str:
+def _memory_key(request: Mapping[str, str]) -> MemoryKey:
     """What determines the memory of a request."""
-    names = ("home", "namespace", "conversations", "environ")
-    return json.dumps({name: request.get(name) for name in names}, sort_keys=True)
+    return frozenset(
+        (name, text)
+        for name, text in request.items()
+        if name.startswith("$") or name in {"home", "namespace", "conversations"}
+    )
 
 
 def _free_arenas() -> None:
@@ -350,10 +350,8 @@ def _single_instance(environ: Mapping[str, str]) -> Iterator[str | None]:
                 break
             except OSError:
                 # An older version takes a moment to end; one of this version stays.
-                stays = False
-                with suppress(resident.NoResident), resident.connect(environ) as connection:
-                    stays = resident.is_current(connection, environ)
-                if stays:
+                with suppress(resident.NoResident):
+                    resident.reach(environ, 0.0, start=False).close()
                     yield None
                     return
                 time.sleep(0.01)

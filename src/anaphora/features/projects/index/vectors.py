@@ -51,11 +51,7 @@ class SectionVectors:
         has = np.flatnonzero(entries >= 0)
         if not len(has):
             return cosines
-        view = self._matrix.view()
-        parts, part_starts = view.parts_of(entries[has].astype(np.int64))
-        # Not a matrix product: see index/vectors/matrix.py on the threads that it wakes.
-        products = np.einsum("ij,j->i", view.parts[parts], vector)
-        cosines[has] = np.maximum.reduceat(products, part_starts)
+        cosines[has] = self._matrix.view().some(vector, entries[has].astype(np.int64))
         return cosines
 
     def _entries_of(self, keys: tuple[bytes, ...]) -> NDArray[np.int32]:

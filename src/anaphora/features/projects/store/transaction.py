@@ -2,8 +2,7 @@
 
 Every row gets a number of its own, and what goes leaves tombstones. Whoever changes files reads
 them first in the same transaction (`known`): two processes at work on one project then never write
-a file twice. Sections keep their ids where they are the same part of their file as before. Imports
-SQLAlchemy.
+a file twice. Sections keep their ids where they are the same part of their file as before.
 """
 
 from __future__ import annotations
@@ -11,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
-
-from sqlalchemy import delete, exists
 
 from anaphora.errors import NotFound
 from anaphora.features.projects.store.rows import (
@@ -38,13 +35,18 @@ from anaphora.features.projects.tables import (
 )
 from anaphora.store.codecs import to_micros
 from anaphora.store.crypto.columns import CLEAR, Sealer
+from anaphora.store.db import statements
 from anaphora.store.db.engine import Write
-from anaphora.store.db.schema import metadata
 from anaphora.store.hashing import digest
 from anaphora.store.mapping import RowMapping
 from anaphora.store.namespace import NamespaceTransaction, Row
 
 _VECTORS = RowMapping(SECTION_VECTOR, SectionVector)
+_DROP_UNUSED = (
+    "DELETE FROM section_vector WHERE namespace = ? AND NOT EXISTS (SELECT 1 FROM section "
+    "WHERE section.namespace = section_vector.namespace "
+    "AND section.text_hash = section_vector.text_hash)"
+)
 
 
 class ProjectTransaction(NamespaceTransaction):
@@ -180,15 +182,8 @@ class ProjectTransaction(NamespaceTransaction):
             }
             unused_hashes = [text_hash for text_hash in stored_hashes if text_hash not in living]
             return self._delete(SECTION_VECTOR, text_hash=unused_hashes) if unused_hashes else 0
-        section, section_vector = metadata.tables["section"], metadata.tables["section_vector"]
-        is_used = exists().where(
-            section.c.namespace == section_vector.c.namespace,
-            section.c.text_hash == section_vector.c.text_hash,
-        )
-        statement = delete(section_vector).where(
-            section_vector.c.namespace == self.namespace, ~is_used
-        )
-        return self.write.connection.execute(statement).rowcount
+        cursor = statements.execute(self.write.connection, _DROP_UNUSED, (self.namespace,))
+        return int(cursor.rowcount)
 
     def add_history(self, rows: Sequence[HistoryRow]) -> int:
         """Add items of history; those that are known already stay. Returns how many are new."""
