@@ -104,6 +104,8 @@ class Child:
                 "PYTHONPATH": os.pathsep.join([*own, str(REPOSITORY)]),
                 "TOKENIZERS_PARALLELISM": "false",
                 "HOME": str(home),
+                # Its second thread waits tens of milliseconds for a core of a busy machine.
+                **({"OPENBLAS_NUM_THREADS": "1"} if contestant.name == "limit" else {}),
             },
             cwd=REPOSITORY,
         )
