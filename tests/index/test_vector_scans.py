@@ -1,4 +1,4 @@
-"""Vectors are found by an outline first, to the bit, and by LanceDB's graph as they multiply."""
+"""Vectors are found by their codes first, to the bit, and by LanceDB's graph as they multiply."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_all_that_is_close_to_several_vectors_is_found(
             every = matrix.view().best(vector)
             for text in np.flatnonzero(every >= closer + 1e-5).tolist():
                 assert found[at, text] == pytest.approx(float(every[text]), abs=1e-5)
-        # The second time the sketch has to take in what is newer.
+        # The second time some parts are newer than the codes.
         matrix.add(
             [f"more{n}".encode() for n in range(40)],
             [to_float16(r[None]) for r in _units(rng, 40, spread)],

@@ -22,8 +22,8 @@ from anaphora.index.vectors.matrix import Matrix, Nearest, best_of, products
 WORTH: Final = 16_384
 """From so many products (of parts and vectors) codes save more than they cost."""
 
-STEP: Final = 8_192
-"""Parts that get codes in one query, in 5 ms; those without are multiplied out."""
+STEP: Final = 4_096
+"""Parts that get codes in one query, in 1.5 ms; those without are multiplied out."""
 
 FEW: Final = 1_024
 """So many texts are gathered and multiplied out."""
@@ -134,12 +134,12 @@ def _encode(rows: Floats) -> tuple[NDArray[np.int8], Floats, Floats, Floats]:
     """Codes of rows (n, d), the value (n,) of a code of 1 in each, and of each decoded row the
     distance (n,) from the row and the length (n,)."""
     scales = np.maximum(np.abs(rows).max(axis=1), _LEAST_SCALE) / np.float32(_MOST)
-    codes = np.rint(rows / scales[:, None])
-    decoded = codes * scales[:, None]
-    return codes.astype(np.int8), scales, _measure(rows - decoded), _measure(decoded)
+    remainders = rows / scales[:, None]
+    codes = np.rint(remainders)
+    remainders -= codes
+    return codes.astype(np.int8), scales, _measure(remainders) * scales, _measure(codes) * scales
 
 
 def _measure(rows: Floats) -> Floats:
     """The length of each row."""
-    lengths: Floats = np.sqrt(np.einsum("ij,ij->i", rows, rows))
-    return lengths
+    return np.sqrt(products(rows, rows))
