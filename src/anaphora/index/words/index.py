@@ -171,6 +171,15 @@ class WordIndex:
         matching = np.flatnonzero(sums)
         return matching, sums[matching]
 
+    def with_all(self, terms: Collection[str]) -> Rows:
+        """The rows that have all these distinct terms in the first field."""
+        rows = [np.empty(0, np.int64)]
+        for postings in self.statistics.parts:
+            keys = postings.occurrences(terms).keys
+            keys = self._row_of[keys] if postings is self.segment else keys
+            rows.append(np.flatnonzero(np.bincount(keys[keys >= 0]) == len(terms)))
+        return np.concatenate(rows)
+
     def occurrences(self, terms: Collection[str], field: int, rows: Rows) -> Iterator[Occurrences]:
         """Where terms occur in a field of some rows; the keys are indexes of `rows`."""
         for postings in self.statistics.parts:
