@@ -54,7 +54,7 @@ FEATURES = {
 }
 NAMING = {"anaphora", "anaphora.registry", "anaphora.adapters.claude_agent_sdk"}
 """What may name features: the public names, the registry, and the adapter of one coding agent."""
-HEAVY = ("numpy", "onnxruntime", "tantivy", "sqlalchemy", "typer", "rich")
+HEAVY = ("numpy", "onnxruntime", "sqlalchemy", "typer", "rich")
 
 
 @pytest.mark.promise("package.rooms")

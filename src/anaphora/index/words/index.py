@@ -219,5 +219,9 @@ class WordIndex:
 
 def best_of(keys: Rows, scores: Scores, limit: int) -> tuple[Rows, Scores]:
     """The `limit` keys with the highest scores, best first; of equals the lower key."""
+    if 0 < limit < len(keys):
+        # Sorting all takes as long as scoring them.
+        least = np.partition(scores, -limit)[-limit]
+        keys, scores = keys[scores >= least], scores[scores >= least]
     order = np.lexsort((keys, -scores))[:limit]
     return keys[order], scores[order]

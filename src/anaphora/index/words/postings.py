@@ -24,17 +24,20 @@ K1: Final = 1.2
 B: Final = 0.75
 
 
-def _norm_table() -> NDArray[np.int64]:
-    """Lengths that are distinguished: of long texts not every one, as in Lucene."""
+def _length_table() -> NDArray[np.float64]:
+    """The length that stands for each: of long texts not every one is distinguished, as in Lucene.
+
+    Those of more than 65,535 tokens count as of so many.
+    """
     lengths, step = list(range(41)), 2
-    while len(lengths) < 256:
-        for _ in range(8):
-            lengths.append(lengths[-1] + step)
+    while lengths[-1] < 1 << 16:
+        lengths += [lengths[-1] + step * number for number in range(1, 9)]
         step *= 2
-    return np.array(lengths[:256], np.int64)
+    starts = np.array(lengths, np.float64)
+    return starts[np.searchsorted(starts, np.arange(1 << 16), side="right") - 1]
 
 
-_NORMS = _norm_table()
+_LENGTHS = _length_table()
 
 
 def idf(documents: int, holding: int) -> float:
@@ -90,8 +93,7 @@ def score(
     """
     term_numbers, keys, counts, lengths = postings.occurrences(weights, field)
     idfs = np.fromiter(weights.values(), np.float64, len(weights))[term_numbers]
-    lengths = _NORMS[np.searchsorted(_NORMS, lengths, side="right") - 1]
-    saturation = counts + K1 * (1.0 - B + B * lengths / average)
+    saturation = counts + K1 * (1.0 - B + B * _LENGTHS.take(lengths, mode="clip") / average)
     return keys, (idfs * (K1 + 1.0) * counts / saturation).astype(np.float32)
 
 

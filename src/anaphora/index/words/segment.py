@@ -159,7 +159,7 @@ class Segment:
     def erase(self, places: Places) -> None:
         """Overwrite all that the file has of the documents at these places (mode "r+")."""
         columns, starts = self.columns, self.columns["starts"]
-        # Torn until the end: who is killed before it has erased nothing that others may rely on.
+        # Torn until the end: what a process leaves that is killed before is removed.
         self._change_check(1)
         if len(places) > _FEW:
             postings = np.flatnonzero(np.isin(columns["places"], places))
