@@ -48,7 +48,6 @@ _SHIM = Path(__file__).with_name("forked_program.py")
 _PRELOADED = (
     "numpy",
     "sqlalchemy",
-    "tantivy",
     "anaphora.api.memory",
     "anaphora.embed.minilm",
     "anaphora.surfaces.cli.program",

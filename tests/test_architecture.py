@@ -55,7 +55,7 @@ FEATURES = {
 }
 NAMING = {"anaphora", "anaphora.registry", "anaphora.adapters.claude_agent_sdk"}
 """What may name features: the public names, the registry, and the adapter of one coding agent."""
-HEAVY = ("numpy", "numkong", "onnxruntime", "tantivy", "sqlalchemy", "typer", "rich")
+HEAVY = ("numpy", "numkong", "onnxruntime", "sqlalchemy", "typer", "rich")
 
 
 @pytest.mark.promise("package.rooms")

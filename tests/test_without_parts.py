@@ -171,7 +171,7 @@ try:
     said = ""
 except MissingExtra as error:
     said = str(error)
-heavy = [name for name in ("sqlalchemy", "numpy", "tantivy") if name in sys.modules]
+heavy = [name for name in ("sqlalchemy", "numpy") if name in sys.modules]
 print(json.dumps({"said": said, "heavy": heavy}))
 """
 

@@ -61,6 +61,7 @@ class Desk:
                 if text in said
             ],
             has_turn=lambda conversation_id, index: (conversation_id, index) in self.threads,
+            with_text=self.records.with_text,
         )
 
     def warm(self) -> Desk:

@@ -244,7 +244,7 @@ _QUERIES: Final = [
     "K4", "medium", "no word of a question or a filter is read as syntax of a database or index"
 )
 def query_syntax(folder: Path) -> None:
-    """Of SQL, FTS, tantivy, patterns; nested and endless filters. Each is answered or refused."""
+    """Of SQL, FTS, patterns; nested and endless filters. Each is answered or refused."""
     deep: dict[str, Any] = {"path": "x"}
     for _ in range(5_000):
         deep = {"not": deep}

@@ -40,7 +40,6 @@ IMPORTED_ONCE = (
     "anaphora.features.coding_agents.hooks.session",
     "numpy",
     "sqlalchemy",
-    "tantivy",
 )
 """What nearly every command needs: children that share it start in a tenth of the time."""
 THREAD = "claude_ai_8aa490fe-8cae-4a50-9a1c-2bd1dcd71fa6"

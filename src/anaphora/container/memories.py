@@ -66,6 +66,7 @@ class MemoryServices(ServiceGroup):
             clock=self.services.clock,
             survivors=self.services.survivors.of,
             has_turn=self.services.conversation.has_turn,
+            with_text=self.index.with_text,
             derived=self.services.list_derived,
             on_gone=self.services.forget_derived,
         )

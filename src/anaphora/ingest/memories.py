@@ -461,6 +461,8 @@ Survivors = Callable[[Sequence[str]], Iterable[SurvivingSource]]
 """What in this namespace still holds these words or refers to them."""
 HasTurn = Callable[[str, int], bool]
 """Whether a conversation still has its turn at an index."""
+WithText = Callable[[str], Iterable[str]]
+"""The ids of the memories with exactly this text."""
 
 Derived = Callable[["RecordTransaction", Sequence[str]], Iterable[str]]
 """The memories derived from these, read within the transaction: they go too."""
@@ -481,6 +483,7 @@ class MemoryEraser:
         clock: Callable[[], datetime],
         survivors: Survivors,
         has_turn: HasTurn,
+        with_text: WithText,
         derived: Derived | None = None,
         on_gone: OnGone | None = None,
     ) -> None:
@@ -488,6 +491,7 @@ class MemoryEraser:
         self._clock = clock
         self._survivors = survivors
         self._has_turn = has_turn
+        self._with_text = with_text
         self._derived = derived
         self._on_gone = on_gone
 
@@ -570,7 +574,7 @@ class MemoryEraser:
     def _find_holding(self, gone: ForgottenRecords) -> Iterator[SurvivingSource]:
         """What else holds the words of what is gone, or would be."""
         for text in gone.texts:
-            for record_id in self._records.with_text(text):
+            for record_id in self._with_text(text):
                 if record_id not in gone.ids:
                     yield SurvivingSource("memory", record_id)
         for conversation_id, index in gone.turns:

@@ -58,6 +58,8 @@ UNREAD_SHARE: Final = 8
 
 _TAIL_AT_CLOSE = 100
 _STEP = 4096
+# Of so many memories that have all words of a text, it is quicker to look at the texts of all.
+_MANY = 400
 ResultT = TypeVar("ResultT")
 
 
@@ -229,6 +231,21 @@ class MemoryIndex:
             return tuple(state.rows.ids[row] for row in rows.tolist())
 
         return self._answer(find)
+
+    def with_text(self, text: str) -> tuple[str, ...]:
+        """The ids of all memories, past ones too, with exactly this text."""
+
+        terms = set(document_in_language("", text, self._term_of).texts[0].split())
+
+        def find() -> list[str]:
+            rows = self._state.words.index.with_all(terms)
+            return [self._state.rows.ids[row] for row in rows.tolist()]
+
+        ids = self._answer(find)
+        if not terms or len(ids) > _MANY:
+            return self._records.with_text(text)
+        records = self._records.many(ids).values()
+        return tuple(sorted(record.id for record in records if record.text == text))
 
     def excluded(self, query: MemoryQuery) -> Candidates:
         """The candidates if all memories could be shown, each with why it may not be."""

@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.index.words.index import WordIndex
 from anaphora.index.words.lookup import Lookup, Word, look_up
+from anaphora.index.words.postings import sum_by_row
 
 FIELDS: Final = ("words",)
 
@@ -86,39 +87,52 @@ class MemoryWords:
         if not weights:
             return Matches(np.empty(0, np.int64), np.empty(0))
         numbers, matches, parts = self.index.entries(weights)
-        rows, places = np.unique(matches, return_inverse=True)
-
-        def add_up(amounts: NDArray[Any]) -> Shares:
-            sums: Shares = np.bincount(places, amounts, len(rows)).astype(np.float64)
-            return sums
-
-        def add_terms(of_terms: Iterable[float]) -> Shares:
-            return add_up(np.fromiter(of_terms, np.float64, len(weights))[numbers])
-
-        shares = _share(add_up(parts), lookup)
-        holding = self.index.statistics.holding
-        rare = {term for term in weights if holding(term) <= RARE}
-        if not rare:
-            return Matches(rows, shares)
-        for of_terms, worth in ((lookup.weights, 1.0), (lookup.titles, TITLE_WORTH)):
-            if not rare.isdisjoint(of_terms):
-                sums = add_terms(of_terms.get(term, 0.0) * (term in rare) for term in weights)
-                least_shares = _least_shares(_share(sums, lookup))
-                shares = np.maximum(shares, np.round(worth * least_shares, 5))
-        if lookup.exact:
-            rare_groups = [rare.intersection(group) for group in lookup.exact]
-            held = [add_terms(term in group for term in weights) > 0 for group in rare_groups]
-            exact_shares = np.round(EXACT_WORTH * (np.sum(held, axis=0) / len(held)), 5)
-            shares = np.maximum(shares, exact_shares)
+        rows, sums = sum_by_row(matches, parts)
+        shares = _share(sums, lookup)
+        self._raise_rare(lookup, weights, numbers, matches, rows, shares)
         return Matches(rows, shares)
+
+    def _raise_rare(
+        self,
+        lookup: Lookup,
+        weights: Mapping[str, float],
+        numbers: Rows,
+        matches: Rows,
+        rows: Rows,
+        shares: Shares,
+    ) -> None:
+        """Give the rows with rare words their least share."""
+        holding = self.index.statistics.holding
+        is_rare = np.array([holding(term) <= RARE for term in weights])
+        entries = np.flatnonzero(is_rare[numbers])
+        if not len(entries):
+            return
+        rare_rows, places = np.unique(matches[entries], return_inverse=True)
+
+        def add_up(of_terms: Iterable[float]) -> Shares:
+            amounts = np.fromiter(of_terms, np.float64, len(weights))[numbers[entries]]
+            return np.bincount(places, amounts, len(rare_rows)).astype(np.float64)
+
+        least_shares = np.zeros(len(rare_rows))
+        for of_terms, worth in ((lookup.weights, 1.0), (lookup.titles, TITLE_WORTH)):
+            if of_terms:
+                matched_shares = _share(add_up(of_terms.get(term, 0.0) for term in weights), lookup)
+                worths = np.round(LEAST_WORTH * matched_shares, 5)
+                worths[matched_shares == 1.0] = WHOLE_WORTH
+                least_shares = np.maximum(least_shares, np.round(worth * worths, 5))
+        if lookup.exact:
+            held = [add_up(term in group for term in weights) > 0 for group in lookup.exact]
+            exact_shares = np.round(EXACT_WORTH * (np.sum(held, axis=0) / len(held)), 5)
+            least_shares = np.maximum(least_shares, exact_shares)
+        at = np.searchsorted(rows, rare_rows)
+        shares[at] = np.maximum(shares[at], least_shares)
 
     def of_titles(self, lookup: Lookup, rows: Rows) -> Shares:
         """The share that the title of each of these rows matches, shape of `rows`."""
         if not lookup.titles:
             return np.zeros(len(rows))
         _, matches, parts = self.index.entries(lookup.titles)
-        title_rows, places = np.unique(matches, return_inverse=True)
-        sums: Shares = np.bincount(places, parts, len(title_rows)).astype(np.float64)
+        title_rows, sums = sum_by_row(matches, parts)
         return Matches(title_rows, _share(sums, lookup)).of(rows)
 
     def holding(self, tokens: Sequence[str], count: int) -> NDArray[np.bool_]:
@@ -127,13 +141,6 @@ class MemoryWords:
         _, rows, _ = self.index.entries(dict.fromkeys(map(self.index.term, tokens), 1.0))
         mask[rows] = True
         return mask
-
-
-def _least_shares(matched_shares: Shares) -> Shares:
-    """The least share of rows with rare words of this share of a question's IDF mass."""
-    least_shares = np.round(LEAST_WORTH * matched_shares, 5)
-    least_shares[matched_shares == 1.0] = WHOLE_WORTH
-    return least_shares
 
 
 def _weights(lookup: Lookup) -> dict[str, float]:

@@ -18,7 +18,7 @@ from anaphora.index.turns.vectors import AnnView
 from anaphora.index.vectors.matrix import MatrixView
 from anaphora.index.words.index import best_of
 from anaphora.index.words.lookup import Lookup, Word, look_up
-from anaphora.index.words.postings import WordStatistics, full_score, score
+from anaphora.index.words.postings import WordStatistics, full_score, score, sum_by_row
 from anaphora.rank.turn_table import TurnTable
 
 LONG: Final = 1_000
@@ -251,8 +251,8 @@ class TurnView:
             matching = rows >= 0
             if conversation is not None:
                 matching &= self.table.conversation[rows] == conversation
-            rows, positions = np.unique(rows[matching], return_inverse=True)
-            sums = np.bincount(positions, parts[matching], len(rows)).astype(np.float32)
+            rows, totals = sum_by_row(rows[matching], parts[matching])
+            sums = totals.astype(np.float32)
             if postings is statistics.segment:
                 rows, sums = best_of(rows, sums, limit)
             hits.append((rows, sums))

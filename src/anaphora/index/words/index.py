@@ -196,6 +196,15 @@ class WordIndex:
         matching = np.flatnonzero(sums)
         return matching, sums[matching]
 
+    def with_all(self, terms: Collection[str]) -> Rows:
+        """The rows that have all these distinct terms in the first field."""
+        rows = [np.empty(0, np.int64)]
+        for postings in self.statistics.parts:
+            keys = postings.occurrences(terms).keys
+            keys = self._row_of[keys] if postings is self.segment else keys
+            rows.append(np.flatnonzero(np.bincount(keys[keys >= 0]) == len(terms)))
+        return np.concatenate(rows)
+
     def occurrences(self, terms: Collection[str], field: int, rows: Rows) -> Iterator[Occurrences]:
         """Where terms occur in a field of some rows; the keys are indexes of `rows`."""
         for postings in self.statistics.parts:
@@ -236,5 +245,9 @@ class WordIndex:
 
 def best_of(keys: Rows, scores: NDArray[FloatT], limit: int) -> tuple[Rows, NDArray[FloatT]]:
     """The `limit` keys with the highest scores, best first; of equals the lower key."""
+    if 0 < limit < len(keys):
+        # Sorting all takes as long as scoring them.
+        least = np.partition(scores, -limit)[-limit]
+        keys, scores = keys[scores >= least], scores[scores >= least]
     order = np.lexsort((keys, -scores))[:limit]
     return keys[order], scores[order]

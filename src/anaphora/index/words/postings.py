@@ -12,6 +12,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import chain
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -26,17 +27,23 @@ K1: Final = 1.2
 B: Final = 0.75
 
 
-def _norm_table() -> NDArray[np.int64]:
-    """Lengths that are distinguished: of long texts not every one, as in Lucene."""
+def _length_table() -> NDArray[np.float64]:
+    """The length that stands for each: of long texts not every one is distinguished, as in Lucene.
+
+    Those of more than 65,535 tokens count as of so many.
+    """
     lengths, step = list(range(41)), 2
-    while len(lengths) < 256:
-        for _ in range(8):
-            lengths.append(lengths[-1] + step)
+    while lengths[-1] < 1 << 16:
+        lengths += [lengths[-1] + step * number for number in range(1, 9)]
         step *= 2
-    return np.array(lengths[:256], np.int64)
+    starts = np.array(lengths, np.float64)
+    return starts[np.searchsorted(starts, np.arange(1 << 16), side="right") - 1]
 
 
-_NORMS = _norm_table()
+_LENGTHS = _length_table()
+
+_SPARSE: Final = 16
+"""From so many rows for each match on, matches are sorted instead of added to all rows."""
 
 
 def idf(documents: int, holding: int) -> float:
@@ -97,11 +104,28 @@ def score(
 def bm25(occurrences: Occurrences, idfs: Collection[float], average: float) -> NDArray[np.float32]:
     """The BM25 part of each occurrence; `idfs` has that of each term in order."""
     numbers, _, counts, lengths = occurrences
-    lengths = _NORMS[np.searchsorted(_NORMS, lengths, side="right") - 1]
-    saturation = counts + K1 * (1.0 - B + B * lengths / average)
-    of_terms = np.fromiter(idfs, np.float64, len(idfs))[numbers]
-    parts: NDArray[np.float64] = of_terms * (K1 + 1.0) * counts / saturation
-    return parts.astype(np.float32)
+    saturation = counts + _saturation_of_lengths(average).take(lengths, mode="clip")
+    factors = np.fromiter(idfs, np.float32, len(idfs)) * np.float32(K1 + 1.0)
+    parts: NDArray[np.float32] = factors.take(numbers) * counts / saturation
+    return parts.astype(np.float32, copy=False)
+
+
+@lru_cache(maxsize=8)
+def _saturation_of_lengths(average: float) -> NDArray[np.float32]:
+    """What is added to the count of a term in texts of each length."""
+    return (K1 * (1.0 - B + B * _LENGTHS / average)).astype(np.float32)
+
+
+def sum_by_row(
+    rows: NDArray[np.int64], parts: NDArray[np.float32]
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """The distinct rows in ascending order, and the sum of the (positive) parts of each."""
+    if _SPARSE * len(rows) < int(rows.max(initial=0)):
+        distinct_rows, places = np.unique(rows, return_inverse=True)
+        return distinct_rows, np.bincount(places, parts, len(distinct_rows)).astype(np.float64)
+    sums = np.bincount(rows, parts).astype(np.float64)
+    matched_rows = np.flatnonzero(sums)
+    return matched_rows, sums[matched_rows]
 
 
 class MemoryPostings:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import mmap
 import os
 from collections.abc import Collection, Iterable
 from pathlib import Path
@@ -28,6 +29,8 @@ FORM: Final = "6"
 WORD: Final = 8
 SHIFT: Final = 61
 _LINE_END: Final = 10
+_TERMS: Final = 4_096
+"""Of how many terms it is cached where they are."""
 _FEW: Final = 16
 """More documents are looked for together."""
 
@@ -44,12 +47,12 @@ class Segment:
 
     def __init__(self, path: Path, form: str, mode: str = "r") -> None:
         """Map the file. Raises one of WORD_INDEX_ERRORS if it is torn or of another form."""
-        self._bytes: NDArray[np.uint8] = (
-            np.memmap(path, np.uint8, mode).view(np.ndarray)  # type: ignore[call-overload]
+        with path.open("rb" if mode == "r" else "r+b") as file:
+            access = mmap.ACCESS_READ if mode == "r" else mmap.ACCESS_WRITE
             # Windows does not replace a file that is mapped.
-            if os.name == "posix" or mode != "r"
-            else np.fromfile(path, np.uint8)
-        )
+            is_mapped = os.name == "posix" or mode != "r"
+            stored = mmap.mmap(file.fileno(), 0, access=access) if is_mapped else file.read()
+        self._bytes = np.frombuffer(stored, np.uint8)
         sum_and_size = self._bytes[: 2 * WORD].view(np.uint64)
         is_whole = len(sum_and_size) == 2 and not len(self._bytes) % WORD
         # What was torn before it is overwritten is torn after that, too.
@@ -113,6 +116,8 @@ class Segment:
         # Cached: a query needs a term several times, and those of all languages each time.
         known_range = self._ranges.get((field, term))
         if known_range is None:
+            if len(self._ranges) >= _TERMS:
+                self._ranges = {}
             terms, starts = self.columns["terms"], self.columns["starts"]
             number = np.uint64(term_number(term, field))
             at, known_range = int(np.searchsorted(terms, number)), (0, 0, 0)
@@ -154,7 +159,7 @@ class Segment:
     def erase(self, places: Places) -> None:
         """Overwrite all that the file has of the documents at these places (mode "r+")."""
         columns, starts = self.columns, self.columns["starts"]
-        # Torn until the end: who is killed before it has erased nothing that others may rely on.
+        # Torn until the end: what a process leaves that is killed before is removed.
         self._change_check(1)
         if len(places) > _FEW:
             postings = np.flatnonzero(np.isin(columns["places"], places))

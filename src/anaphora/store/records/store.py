@@ -371,9 +371,9 @@ class Records(RecordReader[MemoryRecord]):
         if self.sealer.sealed:
             rows = self.columns("payload")
         else:
-            # By an index of these alone: few memories have one.
+            # By an index of these alone, for the sake of `seq`: few memories have one.
             statement = f"SELECT record_id, payload FROM record WHERE {self._of_kind}"  # noqa: S608
-            rows = self._rows(statement + "AND payload IS NOT NULL")
+            rows = self._rows(statement + "AND payload IS NOT NULL AND seq > 0")
         for record_id, payload in rows:
             if payload:
                 has_escapes = "\\" in payload
