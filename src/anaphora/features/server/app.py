@@ -70,8 +70,7 @@ def build(memory: Memory, tokens: Tokens, options: ServerOptions) -> FastAPI:
     if options.page is not None and options.page.is_dir():
         app.mount("/", _PageFiles(directory=options.page, html=True), name="page")
     # The gate answers for every error: none of the framework's layers is left to do anything.
-    gate = RequestGate(_Routes(app.router), service)
-    app.middleware_stack = metrics.MetricsMiddleware(gate, figures, service)
+    app.middleware_stack = RequestGate(_Routes(app.router), service, figures)
     return app
 
 
@@ -92,7 +91,7 @@ class _Routes:
         if route is None:
             await self._others(scope, receive, send)
             return
-        scope |= {"route": route, "path_params": {}}
+        scope["route"], scope["path_params"] = route, {}
         await route.app(scope, receive, send)
 
 

@@ -52,19 +52,10 @@ def one_per_core() -> int:
 
 def listen(host: str, port: int) -> socket.socket:
     """A listening socket. Raises OSError if that fails."""
-    addresses = socket.getaddrinfo(
+    family, _, _, _, address = socket.getaddrinfo(
         host.strip("[]"), port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-    )
-    family, kind, protocol, _, address = addresses[0]
-    listener = socket.socket(family, kind, protocol)
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(address)
-        listener.listen(_BACKLOG)
-    except OSError:
-        listener.close()
-        raise
-    return listener
+    )[0]
+    return socket.create_server(address[:2], family=family, backlog=_BACKLOG)
 
 
 def free_port(host: str, ports: Iterable[int]) -> int:
