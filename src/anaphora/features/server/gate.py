@@ -10,7 +10,7 @@ import logging
 import math
 from asyncio import CancelledError, timeout
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from anyio import move_on_after
@@ -37,8 +37,7 @@ from anaphora.system.incidents import STOPS, new_id
 _log = logging.getLogger(SERVER)
 _MOST_KEYS: Final = 10_000
 _DIGITS: Final = 18
-REQUEST_HEADER: Final = "Anaphora-Request"
-_REQUEST_NAME: Final = REQUEST_HEADER.lower().encode()
+_REQUEST_HEADER: Final = b"anaphora-request"
 
 
 @dataclass(slots=True)
@@ -50,28 +49,23 @@ class RequestBody:
     """
 
     _receive: Receive
-    wanted: bool
     limit: int
+    wanted: bool
+    ended: bool
     received: int = 0
-    ended: bool = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.ended = not self.wanted
 
     def check_length(self, declared: str) -> None:
         """Refuse a body by the length that its header declares."""
         # A number with more digits than Python converts is too large in any case.
-        digits = declared.lstrip("0") if declared.isdecimal() else ""
-        if len(digits) > _DIGITS or int(digits or "0") > self.limit:
-            raise _too_large(self.limit)
+        digits = declared.lstrip("0")[:_DIGITS] if declared.isdecimal() else ""
+        self._refuse_beyond(int(digits or "0"))
 
     async def receive(self) -> Message:
         """The next chunk, or the message that the client has disconnected."""
         message = await self._next()
         if not self.wanted and "body" in message:
             return {**message, "body": b""}
-        if self.received > self.limit:
-            raise _too_large(self.limit)
+        self._refuse_beyond(self.received)
         return message
 
     async def take(self, most: int, seconds: float) -> None:
@@ -81,16 +75,16 @@ class RequestBody:
             while not self.ended and self.received < most:
                 await self._next()
 
+    def _refuse_beyond(self, size: int) -> None:
+        if size > self.limit:
+            raise Problem(413, "too_large", f"the body may have at most {self.limit:,} bytes")
+
     async def _next(self) -> Message:
         message = await self._receive()
         self.received += len(message.get("body", b""))
         if not message.get("more_body", False):
             self.ended = True
         return message
-
-
-def _too_large(limit: int) -> Problem:
-    return Problem(413, "too_large", f"the body may have at most {limit:,} bytes")
 
 
 CONTENT_POLICY: Final = (
@@ -145,7 +139,8 @@ class RequestGate:
             for name, content in reversed(scope["headers"])
         }
         limit = self._limits.get(scope["path"], self._options.body_limit)
-        body = RequestBody(receive, scope["method"] in _WITH_BODY, limit)
+        has_body = scope["method"] in _WITH_BODY
+        body = RequestBody(receive, limit, wanted=has_body, ended=not has_body)
         scope[REQUEST_ID] = new_id()
         page = is_page(scope["method"], scope["path"])
         answer = _ResponseWriter(send, body, page, scope[REQUEST_ID])
@@ -161,18 +156,19 @@ class RequestGate:
                 reason = f"byte {error.start + 1} of the query string is not UTF-8"
                 raise Problem(400, "unreadable", reason) from error
             self._auth.check_place(headers)
-            answer.allowed = self._foreign(headers)
+            origin = headers.get("origin")
+            answer.allowed = origin if origin in self._options.origins else None
             if scope["method"] == "OPTIONS" and "access-control-request-method" in headers:
-                await self._preflight(headers)(scope, receive, answer.send)
+                await _preflight(answer.allowed)(scope, receive, answer.send)
                 return
             await self._admit(scope, headers)
             body.check_length(headers.get("content-length", ""))
             token = scope["anaphora.caller"].token
-            origin = CallOrigin("http")
+            caller = CallOrigin("http")
             if token is not None:
-                origin = CallOrigin("http", token=token.name, person=token.person)
+                caller = CallOrigin("http", token=token.name, person=token.person)
             async with timeout(self._options.seconds) as scope[DEADLINE]:
-                with called_from(origin):
+                with called_from(caller):
                     await self._app(scope, body.receive, answer.send)
         except (CancelledError, *STOPS):
             raise
@@ -227,21 +223,18 @@ class RequestGate:
                 {"Retry-After": str(seconds)},
             )
 
-    def _foreign(self, headers: Mapping[str, str]) -> str | None:
-        origin = headers.get("origin")
-        return origin if origin in self._options.origins else None
 
-    def _preflight(self, headers: Mapping[str, str]) -> Response:
-        if self._foreign(headers) is None:
-            raise Problem(403, "origin", "this origin is not allowed (--allow-origin)")
-        return Response(
-            status_code=204,
-            headers={
-                "Access-Control-Allow-Methods": "GET, POST, PATCH, DELETE",
-                "Access-Control-Allow-Headers": ("Authorization, Content-Type, Anaphora-Namespace"),
-                "Access-Control-Max-Age": "600",
-            },
-        )
+def _preflight(allowed: str | None) -> Response:
+    if allowed is None:
+        raise Problem(403, "origin", "this origin is not allowed (--allow-origin)")
+    return Response(
+        status_code=204,
+        headers={
+            "Access-Control-Allow-Methods": "GET, POST, PATCH, DELETE",
+            "Access-Control-Allow-Headers": "Authorization, Content-Type, Anaphora-Namespace",
+            "Access-Control-Max-Age": "600",
+        },
+    )
 
 
 class _ResponseWriter:
@@ -262,7 +255,7 @@ class _ResponseWriter:
             self.has_begun, self.status = True, message["status"]
             headers = MutableHeaders(raw=message["headers"])
             headers.raw.extend(_SAFE)
-            headers.raw.append((_REQUEST_NAME, self._request_id.encode()))
+            headers.raw.append((_REQUEST_HEADER, self._request_id.encode()))
             headers.setdefault("Cache-Control", "no-cache" if self._page else "no-store")
             if self.allowed is not None:
                 headers["Access-Control-Allow-Origin"] = self.allowed

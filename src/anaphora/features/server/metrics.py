@@ -21,7 +21,6 @@ from anaphora.surfaces.rest.routing import LaneRouter
 
 router = LaneRouter("care", "", closed=False)
 _log = logging.getLogger(SERVER)
-_FAILED: Final = 500
 _REQUEST: Final = "request %s: %s was answered %d after %.3f s"
 _BUCKETS: Final = (
     0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 120.0,
@@ -75,8 +74,8 @@ class Metrics:
         self.seconds.labels(path, lane).observe(seconds)
         options = self._options
         slow = options.slow_long_seconds if is_long(scope) else options.slow_seconds
-        if status >= _FAILED or seconds > slow:
-            level = logging.WARNING if status >= _FAILED else logging.INFO
+        if status >= 500 or seconds > slow:
+            level = logging.WARNING if status >= 500 else logging.INFO
             _log.log(level, _REQUEST, scope[REQUEST_ID], route_of(scope), status, seconds)
 
 

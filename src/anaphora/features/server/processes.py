@@ -52,10 +52,16 @@ def one_per_core() -> int:
 
 def listen(host: str, port: int) -> socket.socket:
     """A listening socket. Raises OSError if that fails."""
-    family, _, _, _, address = socket.getaddrinfo(
+    family, kind, protocol, _, address = socket.getaddrinfo(
         host.strip("[]"), port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
     )[0]
-    return socket.create_server(address[:2], family=family, backlog=_BACKLOG)
+    with ExitStack() as closing:
+        listener = closing.enter_context(socket.socket(family, kind, protocol))
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(_BACKLOG)
+        closing.pop_all()
+    return listener
 
 
 def free_port(host: str, ports: Iterable[int]) -> int:

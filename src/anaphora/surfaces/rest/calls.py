@@ -118,9 +118,8 @@ class Service:
 
     def view(self, namespace: str) -> Memory:
         """The memory in one namespace."""
-        if namespace == self.memory.namespace:
-            return self.memory
-        return self.memory.scoped(namespace)
+        is_own = namespace == self.memory.namespace
+        return self.memory if is_own else self.memory.scoped(namespace)
 
 
 def service_of(request: Request) -> Service:

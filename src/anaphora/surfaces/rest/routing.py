@@ -35,7 +35,7 @@ from anaphora.surfaces.rest.calls import (
 )
 from anaphora.surfaces.rest.derived import DerivedRoute, path_parameter
 from anaphora.surfaces.rest.problems import Problem
-from anaphora.surfaces.rest.schemas import AnyQuery, Body, NoQuery, Parameters
+from anaphora.surfaces.rest.schemas import Body, NoQuery, Parameters
 from anaphora.surfaces.rest.sent import SentParts
 
 MemoryId = Annotated[str, path_parameter(PARAMETERS["id"])]
@@ -205,4 +205,4 @@ class _LaneRoute(APIRoute):
 class _OpenRoute(_LaneRoute):
     """A route that takes any parameters in the URL."""
 
-    other = AnyQuery
+    other = BaseModel

@@ -106,10 +106,6 @@ class NoQuery(Parameters):
     """No parameters."""
 
 
-class AnyQuery(BaseModel):
-    """Parameters that nothing reads."""
-
-
 # The type of each kind of field of a memory; only the text is required.
 _KINDS: Final[Mapping[str, Any]] = {
     "text": Name,

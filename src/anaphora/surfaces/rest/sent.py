@@ -43,10 +43,12 @@ class SentParts:
     async def read(self, request: Request) -> dict[str, Any]:
         """The arguments of the endpoint. Raises `RequestValidationError`, and `Problem`."""
         parameters = request.query_params
-        query = {
-            n: parameters.getlist(n) if n in self._lists else parameters[n] for n in parameters
+        sent: dict[str, Any] = {
+            "path": request.path_params,
+            "query": {
+                n: parameters.getlist(n) if n in self._lists else parameters[n] for n in parameters
+            },
         }
-        sent = {"path": request.path_params, "query": query}
         if "body" in self._passed and (content := await request.body()):
             sent["body"] = _parse(content, request.headers.get("content-type", ""))
         try:
