@@ -359,8 +359,8 @@ class ConversationRecall:
         if vector is None:
             return None
         view, rows = run.view, run.rows
-        if run.is_whole:
-            cosine = view.cosine(vector, also=None if words is None else np.flatnonzero(words))
+        if len(rows) == len(view):
+            cosine = view.cosine(vector, also=None if words is None else np.flatnonzero(words > 0))
         else:
             cosine = view.cosine(vector, rows)
         # By cosine alone, it is the embedder's own.

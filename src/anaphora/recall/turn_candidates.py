@@ -81,7 +81,7 @@ class QuestionRun:
     @property
     def is_whole(self) -> bool:
         """Whether its rows are those of all turns."""
-        return len(self.rows) == len(self.view)
+        return self.rows is self.view.all_rows
 
     @cached_property
     def scope(self) -> tuple[int | None, int]:
