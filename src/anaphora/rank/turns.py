@@ -184,7 +184,9 @@ def score_turns(
         timely = np.clip(evidence / (unit * np.float32(weights.time_evidence)), 0.05, 1.0)
         inside = _match_spans(table.ts[at], reading.spans, weights.time_after, naming, at)
         factors["time"] = inside * timely * (unit * np.float32(weights.time))
-    total = sum(factors.values(), np.float32(0.0))
+    total = np.zeros(len(evidence), np.float32)
+    for part in factors.values():
+        total += part
     # So far it was evidence; what follows only tells turns apart that have some.
     evident = total > 0
     for name, part in _find_hints(table, reading, relatedness, weights, at):
@@ -215,7 +217,7 @@ def _find_hints(
     weights: Weights,
     at: Rows | slice,
 ) -> Iterator[tuple[str, Floats]]:
-    """What counts for turns beside evidence: who speaks, and how."""
+    """What counts for turns beside evidence: the speaker, and the way of speaking."""
     unit, personal = np.float32(1.0 / weights.scale), 0.0
     if reading.speakers or reading.roles:
         worth = weights.speaker if reading.speakers else weights.role
