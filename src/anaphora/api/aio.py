@@ -15,6 +15,7 @@ import builtins
 import functools
 import inspect
 from collections.abc import Callable, Generator, Iterator, Mapping
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -69,9 +70,6 @@ class AsyncConversations:
             return outcome if gathered is None else gathered(outcome)
 
         return await self._workers.do(call)
-
-    def _now(self, name: str) -> Any:
-        return getattr(self._memory.conversations, name)
 
 
 class AsyncMemory:
@@ -137,9 +135,6 @@ class AsyncMemory:
     async def _do(self, name: str, /, *args: Any, **named: Any) -> Any:
         return await self._workers.do(getattr(self._memory, name), *args, **named)
 
-    def _now(self, name: str) -> Any:
-        return getattr(self._memory, name)
-
 
 class Opening:
     """A memory that is being opened: await it, or use it as an async context manager."""
@@ -147,18 +142,16 @@ class Opening:
     def __init__(self, workers: Workers, open_memory: Callable[[], Memory]) -> None:
         self._workers = workers
         self._open_memory = open_memory
-        self._memory: AsyncMemory | None = None
 
     def __await__(self) -> Generator[Any, None, AsyncMemory]:
         return self._open().__await__()
 
     async def __aenter__(self) -> AsyncMemory:
-        self._memory = await self._open()
+        self._memory: AsyncMemory = await self._open()
         return self._memory
 
     async def __aexit__(self, *_: object) -> None:
-        if self._memory is not None:
-            await self._memory.close()
+        await self._memory.close()
 
     async def _open(self) -> AsyncMemory:
         return AsyncMemory(await self._workers.do(self._open_memory), self._workers)
@@ -175,15 +168,11 @@ def _mirror(mirror: type, functions: Mapping[str, Callable[..., Any]]) -> None:
         setattr(mirror, name, method)
 
 
-def _mirror_properties(mirror: type, original: type) -> None:
+def _mirror_properties(mirror: type, original: type, place: str) -> None:
     for name, member in public_members(original):
         if isinstance(member, property):
-            getter = vars(mirror).get(name) or property(functools.partial(_property, name))
+            getter = vars(mirror).get(name) or property(attrgetter(f"{place}.{name}"))
             setattr(mirror, name, property(getter.fget, doc=member.__doc__))
-
-
-def _property(name: str, mirror: AsyncMemory | AsyncConversations) -> Any:
-    return mirror._now(name)
 
 
 def _awaited(function: Callable[..., Any]) -> Any:
@@ -210,9 +199,9 @@ _mirror(
     AsyncMemory,
     {name: described.function for name, described in operations_of(Memory).items()},
 )
-_mirror_properties(AsyncMemory, Memory)
+_mirror_properties(AsyncMemory, Memory, "_memory")
 _mirror(
     AsyncConversations,
     {name: member for name, member in public_members(ConversationStore) if callable(member)},
 )
-_mirror_properties(AsyncConversations, ConversationStore)
+_mirror_properties(AsyncConversations, ConversationStore, "_memory.conversations")

@@ -72,7 +72,7 @@ class Workers:
         self.pool.shutdown(wait=False)
 
 
-def in_loop(callback: Callable[P, object] | None) -> Callable[P, None] | None:
+def in_loop(callback: Callable[P, object] | None) -> Callable[P, object] | None:
     """A callback that can be called from any thread and runs in the present event loop.
 
     What cannot be called comes back as it is: the call that it is passed to refuses it.
@@ -83,7 +83,7 @@ def in_loop(callback: Callable[P, object] | None) -> Callable[P, None] | None:
         loop = asyncio.get_running_loop()
     except RuntimeError:
         # Without a loop there is nowhere else to run.
-        return lambda *args, **kwargs: _ignored(callback(*args, **kwargs))
+        return callback
 
     def call(*args: P.args, **kwargs: P.kwargs) -> None:
         # The loop may be closed by now.
@@ -91,7 +91,3 @@ def in_loop(callback: Callable[P, object] | None) -> Callable[P, None] | None:
             loop.call_soon_threadsafe(partial(callback, *args, **kwargs))
 
     return call
-
-
-def _ignored(_: object) -> None:
-    """Discard the result of a callback."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ ROLE_ASSISTANT = 1
 ROLE_OTHER = 2
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TurnTable:
     """N indexed turns as columns of length N.
 
@@ -58,6 +58,15 @@ class TurnTable:
 
     def __len__(self) -> int:
         return len(self.conversation)
+
+    @cached_property
+    def beside(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Rows of the turns before and after each one in its sitting, N for none."""
+        columns = []
+        for column in (self.previous, self.following):
+            goes_on = (column >= 0) & (self.session[column] == self.session)
+            columns.append(np.where(goes_on, column, np.int32(len(self))))
+        return columns[0], columns[1]
 
 
 PERSONAL = 1  # the speaker says something of themselves: what questions about people ask for

@@ -13,7 +13,7 @@ all others.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -142,63 +142,95 @@ def score_turns(
     """
     if any(s is not None and len(s) != len(table) for s in (words, cosine, alike, exact, naming)):
         raise ValueError(f"every signal must have one value for each of {len(table)} turns")
-    # Single precision throughout: at 100,000 turns, memory is what takes the time.
-    w, unit = weights, np.float32(1.0 / weights.scale)
-    scored_rows = np.arange(len(table)) if rows is None else np.asarray(rows, dtype=np.intp)
-    # All rows in their order need no copy of every column, which is most of the time at 100,000.
-    in_order = len(scored_rows) == len(table) and bool(
-        np.all(scored_rows[1:] - scored_rows[:-1] == 1)
-    )
-    at: Rows | slice = slice(None) if in_order else scored_rows
-    near_words: Floats = np.maximum(words, 0.0, dtype=np.float32)
-    near_words /= near_words + np.float32(w.words_half)
-    if exact is not None:
-        near_words += (1.0 - near_words) * np.asarray(exact, np.float32) * np.float32(w.exact)
-    near_words *= unit * np.float32(w.words)
+    # Single precision throughout, and no pass for what is zero for all: at 100,000 turns, memory is
+    # what takes the time.
+    unit, count = np.float32(1.0 / weights.scale), len(table)
+    at: Rows | slice = slice(count) if rows is None else np.asarray(rows, dtype=np.intp)
+    scored_rows = np.arange(count) if isinstance(at, slice) else at
+    needed = at
+    if not isinstance(at, slice):
+        needed = np.concatenate((at, *(column[at] for column in table.beside)))
+        needed = needed[needed < count]
+    near_words = _match_words(words[needed], exact if exact is None else exact[needed], weights)
     if alike is not None:
-        near_words += np.asarray(alike, np.float32) * (unit * np.float32(w.meaning))
-    # Below zero there is nothing to tell apart: unrelated is unrelated.
-    near_meaning = np.zeros(len(table), np.float32)
+        near_words += np.asarray(alike[needed], np.float32) * (unit * np.float32(weights.meaning))
+    near_meaning = np.zeros(len(near_words), np.float32)
     if cosine is not None:
-        near_meaning = np.maximum(cosine, 0.0, dtype=np.float32)
-        near_meaning *= unit * np.float32(w.meaning)
-    flags = table.flags[at]
-    evidence = near_words[at] + near_meaning[at]
-    relatedness: Floats | float = 1.0
+        # Below zero there is nothing to tell apart: unrelated is unrelated.
+        near_meaning = np.maximum(cosine[needed], 0.0, dtype=np.float32)
+        near_meaning *= unit * np.float32(weights.meaning)
+    near = np.zeros(count + 1, np.float32)
+    near[needed] = near_words + near_meaning
+    evidence = near[at]
+    relatedness = np.ones(len(evidence), np.float32)
     if cosine is not None:
         # In a question of a page one turn holds few of the words and little of the meaning.
         share = min(1.0, ASKED_WORDS / max(1, len(reading.words)))
-        full_evidence = unit * np.float32(w.related * share)
+        full_evidence = unit * np.float32(weights.related * share)
         # From a twentieth to 1, as words and meaning go from half of `full` to all of it.
-        relatedness = np.clip(evidence / full_evidence * 2.0 - 1.0, 0.05, 1.0)
-    # From a twentieth to 1, as the evidence goes from nothing to enough for a time to count.
-    timely = np.clip(evidence / (unit * np.float32(w.time_evidence)), 0.05, 1.0)
+        np.multiply(evidence, np.float32(2.0) / full_evidence, out=relatedness)
+        np.clip(relatedness - np.float32(1.0), 0.05, 1.0, out=relatedness)
+    # What the turns before and after tell; "clip" skips a check per row.
+    before, after = (np.take(near, column[at], mode="clip") for column in table.beside)
     factors = {
-        "words": near_words[at],
-        "meaning": near_meaning[at],
-        "context": _sum_neighbours(table, near_words + near_meaning, at)
-        * relatedness
-        * np.float32(w.neighbour),
-        "time": _match_spans(table.ts[at], reading.spans, w.time_after, naming, at)
-        * timely
-        * (unit * np.float32(w.time)),
-        "speaker": _match_speaker(table, reading, at)
-        * (unit * np.float32(w.speaker if reading.speakers else w.role)),
-        "personal": ((flags & PERSONAL) != 0)
-        * relatedness
-        * (unit * np.float32(w.personal if reading.speakers else 0.0)),
-        "standing": ((flags & STANDING) != 0) * relatedness * (unit * np.float32(w.standing)),
+        "words": near_words[: len(evidence)],
+        "meaning": near_meaning[: len(evidence)],
+        "context": (before + after) * relatedness * np.float32(weights.neighbour),
     }
     if titles is not None:
-        factors = {"title": titles[at] * (unit * np.float32(w.title)), **factors}
-    total = np.zeros(len(flags), np.float32)
-    evident = np.zeros(len(flags), dtype=np.bool_)
-    for name, part in factors.items():
+        factors = {"title": titles[at] * (unit * np.float32(weights.title)), **factors}
+    if reading.spans or naming is not None:
+        # From a twentieth to 1, as the evidence goes from nothing to enough for a time to count.
+        timely = np.clip(evidence / (unit * np.float32(weights.time_evidence)), 0.05, 1.0)
+        inside = _match_spans(table.ts[at], reading.spans, weights.time_after, naming, at)
+        factors["time"] = inside * timely * (unit * np.float32(weights.time))
+    total = np.zeros(len(evidence), np.float32)
+    for part in factors.values():
         total += part
-        if name == "time":
-            # So far it was evidence; what follows only tells turns apart that have some.
-            evident = total > 0
+    # So far it was evidence; what follows only tells turns apart that have some.
+    evident = total > 0
+    for name, part in _find_hints(table, reading, relatedness, weights, at):
+        factors[name] = part
+        total += part
     return TurnScores(scored_rows, total, factors, evident)
+
+
+def _match_words(
+    words: NDArray[np.floating], exact: NDArray[np.floating] | None, weights: Weights
+) -> Floats:
+    """What the words of rows tell: few turns have any of a question's."""
+    part = np.zeros(len(words), np.float32)
+    matched = np.flatnonzero(words > 0 if exact is None else (words > 0) | (exact > 0))
+    scores = np.maximum(words[matched], 0.0, dtype=np.float32)
+    scores /= scores + np.float32(weights.words_half)
+    if exact is not None:
+        shares = np.asarray(exact[matched], np.float32)
+        scores += (1.0 - scores) * shares * np.float32(weights.exact)
+    part[matched] = scores * np.float32(weights.words / weights.scale)
+    return part
+
+
+def _find_hints(
+    table: TurnTable,
+    reading: QuestionReading,
+    relatedness: Floats,
+    weights: Weights,
+    at: Rows | slice,
+) -> Iterator[tuple[str, Floats]]:
+    """What counts for turns beside evidence: the speaker, and the way of speaking."""
+    unit, personal = np.float32(1.0 / weights.scale), 0.0
+    if reading.speakers or reading.roles:
+        worth = weights.speaker if reading.speakers else weights.role
+        yield "speaker", _match_speaker(table, reading, at) * (unit * np.float32(worth))
+    if reading.speakers:
+        personal = weights.personal
+    flags = table.flags[at]
+    for name, flag, worth in (
+        ("personal", PERSONAL, personal),
+        ("standing", STANDING, weights.standing),
+    ):
+        if worth:
+            yield name, ((flags & flag) != 0) * relatedness * (unit * np.float32(worth))
 
 
 def score_by(
@@ -229,19 +261,6 @@ def best_rows(table: TurnTable, scores: TurnScores, limit: int) -> Rows:
     rows = scores.rows[indexes]
     order = np.lexsort((table.position[rows], table.conversation[rows], -scores.total[indexes]))
     return indexes[order][: max(limit, 0)]
-
-
-def _sum_neighbours(table: TurnTable, values: Floats, at: Rows | slice) -> Floats:
-    """The sum of `values` of the turn before and the turn after, where the sitting goes on."""
-    session = table.session[at]
-    total = np.zeros(len(session), np.float32)
-    for column in (table.previous, table.following):
-        beside = column[at]
-        # "clip" skips a check per row; -1 then reads row 0, which the mask throws away.
-        goes_on = np.take(table.session, beside, mode="clip") == session
-        goes_on &= beside >= 0
-        total += np.take(values, beside, mode="clip") * goes_on
-    return total
 
 
 def _match_speaker(

@@ -234,7 +234,8 @@ class ConversationRecall:
     ) -> _CachedAnswer:
         view, mode = run.view, run.mode
         # What lies in the future counts from then on.
-        coming = view.count_after(run.now)
+        is_coming = view.latest > run.now
+        coming = int(np.count_nonzero(view.table.ts > run.now)) if is_coming else 0
         key = (chosen, run.question.text, mode, limits, run.question.spans, run.window, coming)
         answer = self._answers.get(view, key)
         if answer is not None and answer.meaning is not None:
@@ -359,8 +360,8 @@ class ConversationRecall:
         if vector is None:
             return None
         view, rows = run.view, run.rows
-        if run.is_whole:
-            cosine = view.cosine(vector, also=None if words is None else np.flatnonzero(words))
+        if len(rows) == len(view):
+            cosine = view.cosine(vector, also=None if words is None else np.flatnonzero(words > 0))
         else:
             cosine = view.cosine(vector, rows)
         # By cosine alone, it is the embedder's own.

@@ -81,7 +81,7 @@ class QuestionRun:
     @property
     def is_whole(self) -> bool:
         """Whether its rows are those of all turns."""
-        return len(self.rows) == len(self.view)
+        return self.rows is self.view.all_rows
 
     @cached_property
     def scope(self) -> tuple[int | None, int]:
@@ -169,8 +169,8 @@ class TurnCandidates:
                 break
         latest_indexes = np.array(list(latest.values()), np.intp)
         closeness = self.alike(view.closeness(own_row, scores.rows[latest_indexes]))
-        other = latest_indexes != candidate.index
-        return self._read(latest_indexes[other], closeness[other].tolist())
+        is_other = latest_indexes != candidate.index
+        return self._read(latest_indexes[is_other], closeness[is_other].tolist())
 
     @cached_property
     def _indexes(self) -> NDArray[np.intp]:

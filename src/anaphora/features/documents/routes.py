@@ -72,7 +72,7 @@ async def document_file(request: Request, document_id: DocumentId) -> Response:
         "question", partial(service.view(namespace).document_file, document_id)
     )
     # Never rendered as a page of this server: it may contain scripts.
-    headers = {"Content-Disposition": "attachment", "X-Content-Type-Options": "nosniff"}
+    headers = {"Content-Disposition": "attachment"}
     return Response(content, media_type="application/octet-stream", headers=headers)
 
 

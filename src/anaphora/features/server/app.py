@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.routing import Route
 from starlette.staticfiles import StaticFiles
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from anaphora.api.memory import Memory
 from anaphora.container.feature import load, registered
@@ -53,7 +53,6 @@ def build(memory: Memory, tokens: Tokens, options: ServerOptions) -> FastAPI:
     app.state.service = service
     app.state.metrics = figures
     # The routes themselves: an included router would hide them from code that lists all routes.
-    of_features = (load(route) for feature in registered() for route in feature.routes)
     routers = (
         memories.router,
         conversations.router,
@@ -61,7 +60,7 @@ def build(memory: Memory, tokens: Tokens, options: ServerOptions) -> FastAPI:
         home.root_router,
         metrics.router,
         conversations.seed_router,
-        *of_features,
+        *(load(route) for feature in registered() for route in feature.routes),
     )
     routes = chain.from_iterable(router.routes for router in routers)
     # "/memories/history" before "/memories/{memory_id}".
@@ -70,30 +69,26 @@ def build(memory: Memory, tokens: Tokens, options: ServerOptions) -> FastAPI:
     if options.page is not None and options.page.is_dir():
         app.mount("/", _PageFiles(directory=options.page, html=True), name="page")
     # The gate answers for every error: none of the framework's layers is left to do anything.
-    gate = RequestGate(_Routes(app.router), service)
-    app.middleware_stack = metrics.MetricsMiddleware(gate, figures, service)
+    app.middleware_stack = RequestGate(_find_by_path(app.router), service, figures)
     return app
 
 
-class _Routes:
-    """Finds most routes by their method and path, without trying each in turn."""
+def _find_by_path(router: APIRouter) -> ASGIApp:
+    """The router, but most routes are found by their method and path instead of tried in turn."""
+    literal = {
+        (method, route.path): route
+        for route in router.routes
+        if isinstance(route, Route) and "{" not in route.path
+        for method in route.methods or ()
+    }
 
-    def __init__(self, router: APIRouter) -> None:
-        self._others = router
-        self._literal = {
-            (method, route.path): route
-            for route in router.routes
-            if isinstance(route, Route) and "{" not in route.path
-            for method in route.methods or ()
-        }
+    async def respond(scope: Scope, receive: Receive, send: Send) -> None:
+        route = literal.get((scope.get("method", ""), scope.get("path", "")))
+        if route is not None:
+            scope["route"], scope["path_params"] = route, {}
+        await (router if route is None else route.app)(scope, receive, send)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        route = self._literal.get((scope.get("method", ""), scope.get("path", "")))
-        if route is None:
-            await self._others(scope, receive, send)
-            return
-        scope |= {"route": route, "path_params": {}}
-        await route.app(scope, receive, send)
+    return respond
 
 
 class _PageFiles(StaticFiles):

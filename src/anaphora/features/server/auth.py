@@ -15,7 +15,6 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from anyio import CapacityLimiter, to_thread
-from starlette.datastructures import Headers
 
 from anaphora.errors import InvalidInput
 from anaphora.language.names import standing_form
@@ -49,7 +48,7 @@ class Authenticator:
         # the calls of admitted callers.
         self._limiter = CapacityLimiter(4)
 
-    def check_place(self, headers: Headers) -> None:
+    def check_place(self, headers: Mapping[str, str]) -> None:
         """Refuse a request by another host name, or from another site's page."""
         host = headers.get("host", "")
         name = host_of(host)
@@ -77,7 +76,7 @@ class Authenticator:
             return False
         return parts.scheme in {"http", "https"} and parts.netloc.lower() == host.lower()
 
-    async def token_of(self, headers: Headers) -> Token | None:
+    async def token_of(self, headers: Mapping[str, str]) -> Token | None:
         """The token of the request, or None. An invalid one is refused."""
         authorization = headers.get("authorization")
         if authorization is None:
@@ -91,7 +90,9 @@ class Authenticator:
             raise Problem(401, "token", "the token is unknown, revoked or expired", _CHALLENGE)
         return token
 
-    def caller(self, token: Token | None, method: str, path: str, headers: Headers) -> RestCaller:
+    def caller(
+        self, token: Token | None, method: str, path: str, headers: Mapping[str, str]
+    ) -> RestCaller:
         """The caller, if the token gives access to the namespace that the request names."""
         open_to_all = path == LIVE or is_page(method, path)
         if token is None and self._options.require_token and not open_to_all:

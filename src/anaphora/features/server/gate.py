@@ -14,13 +14,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from anyio import move_on_after
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import MutableHeaders
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from anaphora.calls.caller import CallOrigin, called_from
 from anaphora.errors import AnaphoraError, StoreError
 from anaphora.features.server.auth import LIVE, Authenticator, is_page
+from anaphora.features.server.metrics import Metrics
 from anaphora.surfaces.logs import SERVER
 from anaphora.surfaces.rates import TokenBuckets
 from anaphora.surfaces.rest.calls import DEADLINE, Service
@@ -36,75 +37,70 @@ from anaphora.system.incidents import STOPS, new_id
 _log = logging.getLogger(SERVER)
 _MOST_KEYS: Final = 10_000
 _DIGITS: Final = 18
-REQUEST_HEADER: Final = "Anaphora-Request"
-_DOCUMENTS: Final = "/v1/documents"
-_IMPORT: Final = "/v1/import"
+_REQUEST_HEADER: Final = b"anaphora-request"
 
 
 @dataclass(slots=True)
 class RequestBody:
-    """A request body as it arrives. `ended` means that no more of it will come."""
+    """A request body as it arrives: of more than `limit` bytes it raises the problem 413.
+
+    One that is not `wanted` is discarded: it is read only to notice a disconnect, when the response
+    has begun and can no longer be refused. `ended` means that no more of it will come.
+    """
 
     _receive: Receive
-    ended: bool = False
+    limit: int
+    wanted: bool
+    ended: bool
+    received: int = 0
+
+    def check_length(self, declared: str) -> None:
+        """Refuse a body by the length that its header declares."""
+        # A number with more digits than Python converts is too large in any case.
+        digits = declared.lstrip("0")[:_DIGITS] if declared.isdecimal() else ""
+        self._refuse_beyond(int(digits or "0"))
 
     async def receive(self) -> Message:
         """The next chunk, or the message that the client has disconnected."""
-        message = await self._receive()
-        if message["type"] != "http.request" or not message.get("more_body", False):
-            self.ended = True
+        message = await self._next()
+        if not self.wanted and "body" in message:
+            return {**message, "body": b""}
+        self._refuse_beyond(self.received)
         return message
 
     async def take(self, most: int, seconds: float) -> None:
         """Discard incoming data: up to `most` bytes, for up to `seconds`."""
-        received = 0
+        most += self.received
         with move_on_after(seconds):
-            while not self.ended and received < most:
-                received += len((await self.receive()).get("body", b""))
+            while not self.ended and self.received < most:
+                await self._next()
 
+    def _refuse_beyond(self, size: int) -> None:
+        if size > self.limit:
+            raise Problem(413, "too_large", f"the body may have at most {self.limit:,} bytes")
 
-def limited_body(receive: Receive, limit: int, declared: str | None, *, wanted: bool) -> Receive:
-    """`receive`, but a body of more than `limit` bytes raises the problem 413.
-
-    A body that is not `wanted` is discarded: it is read only to notice a disconnect, when the
-    response has begun and can no longer be refused.
-    """
-    if declared is not None and declared.isdecimal():
-        # A number with more digits than Python converts is too large in any case.
-        digits = declared.lstrip("0")
-        if len(digits) > _DIGITS or int(digits or "0") > limit:
-            raise _too_large(limit)
-    received = 0
-
-    async def receive_counted() -> Message:
-        nonlocal received
-        message = await receive()
-        if message["type"] == "http.request":
-            received += len(message.get("body", b""))
-            if not wanted:
-                return {**message, "body": b""}
-            if received > limit:
-                raise _too_large(limit)
+    async def _next(self) -> Message:
+        message = await self._receive()
+        self.received += len(message.get("body", b""))
+        if not message.get("more_body", False):
+            self.ended = True
         return message
-
-    return receive_counted
-
-
-def _too_large(limit: int) -> Problem:
-    return Problem(413, "too_large", f"the body may have at most {limit:,} bytes")
 
 
 CONTENT_POLICY: Final = (
     "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; "
     "object-src 'none'"
 )
-_SAFE: Final[Mapping[str, str]] = {
-    "Content-Security-Policy": CONTENT_POLICY,
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "X-Frame-Options": "DENY",
-    "Cross-Origin-Opener-Policy": "same-origin",
-}
+_SAFE: Final = [
+    (name.encode(), content.encode())
+    for name, content in {
+        "content-security-policy": CONTENT_POLICY,
+        "x-content-type-options": "nosniff",
+        "referrer-policy": "no-referrer",
+        "x-frame-options": "DENY",
+        "cross-origin-opener-policy": "same-origin",
+    }.items()
+]
 _WITH_BODY: Final = frozenset({"POST", "PATCH", "PUT"})
 # The rest of a refused body is received up to these limits, so that a client that sends all of it
 # before reading gets the response instead of a connection reset.
@@ -112,11 +108,16 @@ _TAKEN, _TAKEN_SECONDS = 16 * 1024 * 1024, 5.0
 
 
 class RequestGate:
-    """Middleware around everything but the metrics."""
+    """The layer around all routes, which also measures every request."""
 
-    def __init__(self, app: ASGIApp, service: Service) -> None:
+    def __init__(self, app: ASGIApp, service: Service, figures: Metrics) -> None:
         self._app = app
+        self._figures = figures
         self._options = service.options
+        self._limits = {
+            "/v1/documents": service.options.document_limit,
+            "/v1/import": service.options.import_limit,
+        }
         self._auth = Authenticator(service.tokens, service.options)
         self._buckets = TokenBuckets(
             service.options.rate, service.options.burst, service.options.clock, _MOST_KEYS
@@ -131,13 +132,18 @@ class RequestGate:
             # Only HTTP is supported.
             await send({"type": "websocket.close", "code": 1008})
             return
-        headers = Headers(scope=scope)
+        begun = self._options.clock()
+        # Of several values of a header the first one counts.
+        headers = {
+            name.decode("latin-1"): content.decode("latin-1")
+            for name, content in reversed(scope["headers"])
+        }
+        limit = self._limits.get(scope["path"], self._options.body_limit)
         has_body = scope["method"] in _WITH_BODY
-        coming = RequestBody(receive, ended=not has_body)
-        scope.setdefault(REQUEST_ID, new_id())
+        body = RequestBody(receive, limit, wanted=has_body, ended=not has_body)
+        scope[REQUEST_ID] = new_id()
         page = is_page(scope["method"], scope["path"])
-        answer = _ResponseWriter(send, coming, page, scope[REQUEST_ID])
-        receive = coming.receive
+        answer = _ResponseWriter(send, body, page, scope[REQUEST_ID])
         try:
             if "transfer-encoding" in headers and "content-length" in headers:
                 # Two lengths of one body: a proxy may have believed the other (request smuggling).
@@ -150,33 +156,31 @@ class RequestGate:
                 reason = f"byte {error.start + 1} of the query string is not UTF-8"
                 raise Problem(400, "unreadable", reason) from error
             self._auth.check_place(headers)
-            answer.allowed = self._foreign(headers)
+            origin = headers.get("origin")
+            answer.allowed = origin if origin in self._options.origins else None
             if scope["method"] == "OPTIONS" and "access-control-request-method" in headers:
-                await self._preflight(headers)(scope, receive, answer.send)
+                await _preflight(answer.allowed)(scope, receive, answer.send)
                 return
             await self._admit(scope, headers)
-            options = self._options
-            limit = {
-                _IMPORT: options.import_limit,
-                _DOCUMENTS: options.document_limit,
-            }.get(scope["path"], options.body_limit)
-            body = limited_body(receive, limit, headers.get("content-length"), wanted=has_body)
+            body.check_length(headers.get("content-length", ""))
             token = scope["anaphora.caller"].token
-            origin = CallOrigin("http")
+            caller = CallOrigin("http")
             if token is not None:
-                origin = CallOrigin("http", token=token.name, person=token.person)
-            async with timeout(options.seconds) as scope[DEADLINE]:
-                with called_from(origin):
-                    await self._app(scope, body, answer.send)
+                caller = CallOrigin("http", token=token.name, person=token.person)
+            async with timeout(self._options.seconds) as scope[DEADLINE]:
+                with called_from(caller):
+                    await self._app(scope, body.receive, answer.send)
         except (CancelledError, *STOPS):
             raise
         except BaseException as error:  # noqa: BLE001 - every request gets a response
             await self._answer_failure(error, scope, receive, answer)
+        finally:
+            self._figures.record(scope, answer.status, self._options.clock() - begun)
 
     async def _answer_failure(
         self, error: BaseException, scope: Scope, receive: Receive, answer: _ResponseWriter
     ) -> None:
-        if answer.begun:
+        if answer.has_begun:
             # The connection ends before the response does, so the client knows that it is cut.
             if isinstance(error, AnaphoraError | Problem | TimeoutError):
                 _log.warning("request %s: cut short (%s)", scope[REQUEST_ID], type(error).__name__)
@@ -191,7 +195,7 @@ class RequestGate:
             return
         await problem_of_any(error, scope)(scope, receive, answer.send)
 
-    async def _admit(self, scope: Scope, headers: Headers) -> None:
+    async def _admit(self, scope: Scope, headers: Mapping[str, str]) -> None:
         address = scope.get("client") or ("unknown", 0)
         try:
             token = await self._auth.token_of(headers)
@@ -219,21 +223,18 @@ class RequestGate:
                 {"Retry-After": str(seconds)},
             )
 
-    def _foreign(self, headers: Headers) -> str | None:
-        origin = headers.get("origin")
-        return origin if origin in self._options.origins else None
 
-    def _preflight(self, headers: Headers) -> Response:
-        if self._foreign(headers) is None:
-            raise Problem(403, "origin", "this origin is not allowed (--allow-origin)")
-        return Response(
-            status_code=204,
-            headers={
-                "Access-Control-Allow-Methods": "GET, POST, PATCH, DELETE",
-                "Access-Control-Allow-Headers": ("Authorization, Content-Type, Anaphora-Namespace"),
-                "Access-Control-Max-Age": "600",
-            },
-        )
+def _preflight(allowed: str | None) -> Response:
+    if allowed is None:
+        raise Problem(403, "origin", "this origin is not allowed (--allow-origin)")
+    return Response(
+        status_code=204,
+        headers={
+            "Access-Control-Allow-Methods": "GET, POST, PATCH, DELETE",
+            "Access-Control-Allow-Headers": "Authorization, Content-Type, Anaphora-Namespace",
+            "Access-Control-Max-Age": "600",
+        },
+    )
 
 
 class _ResponseWriter:
@@ -244,17 +245,17 @@ class _ResponseWriter:
         self._coming = coming
         self._page = page
         self._request_id = request_id
-        self.begun = False
+        self.has_begun = False
+        self.status = 500
         self.allowed: str | None = None
 
     async def send(self, message: Message) -> None:
         """Send a message on."""
         if message["type"] == "http.response.start":
-            self.begun = True
-            headers = MutableHeaders(scope=message)
-            for name, content in _SAFE.items():
-                headers[name] = content
-            headers[REQUEST_HEADER] = self._request_id
+            self.has_begun, self.status = True, message["status"]
+            headers = MutableHeaders(raw=message["headers"])
+            headers.raw.extend(_SAFE)
+            headers.raw.append((_REQUEST_HEADER, self._request_id.encode()))
             headers.setdefault("Cache-Control", "no-cache" if self._page else "no-store")
             if self.allowed is not None:
                 headers["Access-Control-Allow-Origin"] = self.allowed

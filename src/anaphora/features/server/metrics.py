@@ -12,17 +12,15 @@ from fastapi import Request
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.exposition import generate_latest
 from starlette.responses import Response
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import Scope
 
 from anaphora.surfaces.logs import SERVER
 from anaphora.surfaces.rest.calls import Service, is_long, opens_all, service_of
 from anaphora.surfaces.rest.problems import METHODS, REQUEST_ID, Problem, route_of
 from anaphora.surfaces.rest.routing import LaneRouter
-from anaphora.system.incidents import new_id
 
 router = LaneRouter("care", "", closed=False)
 _log = logging.getLogger(SERVER)
-_FAILED: Final = 500
 _REQUEST: Final = "request %s: %s was answered %d after %.3f s"
 _BUCKETS: Final = (
     0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 120.0,
@@ -63,52 +61,22 @@ class Metrics:
         )
         for outcome in ("hit", "miss"):
             self.cache.labels(outcome)
+        self._options = service.options
         service.memory.on("cache", lambda event: self.cache.labels(event.type).inc())
 
     def record(self, scope: Scope, status: int, seconds: float) -> None:
-        """Count one finished request."""
+        """Count one finished request; one that failed or was slow is logged."""
         route = scope.get("route")
         path = getattr(route, "path", None) or ("page" if status < 400 else "none")
         lane = str(next(iter(getattr(route, "tags", None) or ()), "other"))
         method = scope["method"] if scope["method"] in METHODS else "other"
         self.requests.labels(method, path, lane, str(status)).inc()
         self.seconds.labels(path, lane).observe(seconds)
-
-
-class MetricsMiddleware:
-    """Middleware that measures every request."""
-
-    def __init__(self, app: ASGIApp, metrics: Metrics, service: Service) -> None:
-        self._app = app
-        self._metrics = metrics
-        self._options = service.options
-        self._clock = service.options.clock
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle one request."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        begun, status = self._clock(), 500
-        request_id = scope[REQUEST_ID] = new_id()
-
-        async def tell(message: Message) -> None:
-            nonlocal status
-            if message["type"] == "http.response.start":
-                status = message["status"]
-            await send(message)
-
-        try:
-            await self._app(scope, receive, tell)
-        finally:
-            seconds = self._clock() - begun
-            self._metrics.record(scope, status, seconds)
-            options = self._options
-            slow = options.slow_long_seconds if is_long(scope) else options.slow_seconds
-            if status >= _FAILED:
-                _log.warning(_REQUEST, request_id, route_of(scope), status, seconds)
-            elif seconds > slow:
-                _log.info(_REQUEST, request_id, route_of(scope), status, seconds)
+        options = self._options
+        slow = options.slow_long_seconds if is_long(scope) else options.slow_seconds
+        if status >= 500 or seconds > slow:
+            level = logging.WARNING if status >= 500 else logging.INFO
+            _log.log(level, _REQUEST, scope[REQUEST_ID], route_of(scope), status, seconds)
 
 
 @router.get("/metrics", summary="Figures for Prometheus", response_class=Response)

@@ -52,18 +52,15 @@ def one_per_core() -> int:
 
 def listen(host: str, port: int) -> socket.socket:
     """A listening socket. Raises OSError if that fails."""
-    addresses = socket.getaddrinfo(
+    family, kind, protocol, _, address = socket.getaddrinfo(
         host.strip("[]"), port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-    )
-    family, kind, protocol, _, address = addresses[0]
-    listener = socket.socket(family, kind, protocol)
-    try:
+    )[0]
+    with ExitStack() as closing:
+        listener = closing.enter_context(socket.socket(family, kind, protocol))
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
         listener.listen(_BACKLOG)
-    except OSError:
-        listener.close()
-        raise
+        closing.pop_all()
     return listener
 
 

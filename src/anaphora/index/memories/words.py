@@ -9,7 +9,7 @@ has a least worth in every text, and a higher one in texts with all words of the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 

@@ -85,21 +85,14 @@ class TurnView:
         return bool(self.embedded.all())
 
     @cached_property
-    def _has_long_turns(self) -> bool:
-        return int(self.table.length.max(initial=0)) > LONG
-
-    @cached_property
     def _holders(self) -> dict[tuple[str, int | None], NDArray[np.int64]]:
         """The rows of terms that were looked for one by one."""
         return {}
 
     @cached_property
-    def _latest(self) -> float:
+    def latest(self) -> float:
+        """The last time of a turn, in seconds since 1970."""
         return float(np.fmax.reduce(self.table.ts, initial=-np.inf))
-
-    def count_after(self, at: float) -> int:
-        """How many turns are dated after a time in seconds since 1970."""
-        return int(np.count_nonzero(self.table.ts > at)) if self._latest > at else 0
 
     def rows(self, conversation_id: str) -> NDArray[np.int64]:
         """Rows of a conversation's turns in their order; none for an unknown one."""
@@ -271,9 +264,9 @@ class TurnView:
         gain from n tries: that one of n turns has the term is ln(n) less surprising. A turn of
         average length that has a term once has the term's idf as its BM25.
         """
-        if not self._has_long_turns:
-            return
         lengths, statistics = self.table.length, self._words.statistics
+        if int(lengths.max(initial=0)) <= LONG:
+            return
         average = statistics.average()
         raised_scores: dict[int, np.float32] = {}
         for term, weight in weights.items():

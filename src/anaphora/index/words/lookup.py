@@ -119,13 +119,13 @@ class _Looking:
     def _add_word(self, word: QueryWord) -> float:
         """Add the terms of a word; its weight in the mass, 0 if no text contains it."""
         # Counted once: texts are looked up by the same few thousand words again and again.
-        held = self._statistics.holders
-        counts = held.get(word)
+        counts_by_word = self._statistics.holders
+        counts = counts_by_word.get(word)
         if counts is None:
             counts = self._count_holders(word.tokens_in(self._codes))
-            if len(held) >= _WORDS:
-                held.clear()
-            held[word] = counts
+            if len(counts_by_word) >= _WORDS:
+                counts_by_word.clear()
+            counts_by_word[word] = counts
         if word.exact:
             self._exact.append(tuple(counts))
         if counts:

@@ -118,9 +118,8 @@ class Service:
 
     def view(self, namespace: str) -> Memory:
         """The memory in one namespace."""
-        if namespace == self.memory.namespace:
-            return self.memory
-        return self.memory.scoped(namespace)
+        is_own = namespace == self.memory.namespace
+        return self.memory if is_own else self.memory.scoped(namespace)
 
 
 def service_of(request: Request) -> Service:
@@ -149,7 +148,7 @@ def reads_verbatim(request: Request) -> bool:
 async def answer(
     request: Request,
     call: Callable[[Memory], Any],
-    status: int | Callable[[Any], int] = 200,
+    status: Callable[[Any], int] = lambda _: 200,
 ) -> Response:
     """Respond with the result of `call` in the caller's namespace, as JSON."""
     service = service_of(request)
@@ -181,8 +180,7 @@ async def answer(
         raise ClientDisconnect from None
     finally:
         disconnect_task.cancel()
-    code = status if isinstance(status, int) else status(payload)
-    return Response(body, code, media_type="application/json")
+    return Response(body, status(payload), media_type="application/json")
 
 
 def reads(route: Any, method: str) -> bool:

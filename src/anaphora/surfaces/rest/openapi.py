@@ -19,7 +19,7 @@ from fastapi.openapi.utils import get_openapi
 from anaphora.calls.parameters import FILTER_EXAMPLE, PARAMETERS
 from anaphora.container.feature import registered, search_kinds
 from anaphora.store.filters import KINDS
-from anaphora.surfaces.rest.problems import MEDIA_TYPE, NAMES, TITLES, type_of
+from anaphora.surfaces.rest.problems import MEDIA_TYPE, NAMES, TITLES, TYPE
 from anaphora.surfaces.rest.shapes import PROBLEM_SHAPES
 
 # Statuses that any route may answer before or after its own work.
@@ -94,7 +94,7 @@ def document(app: FastAPI) -> dict[str, Any]:
         mapping: dict[str, str] = {}
         named = {name for names in PROBLEM_SHAPES.values() for name in names}
         for shape, names in PROBLEM_SHAPES.items():
-            types = [type_of(name) for name in names or NAMES if names or name not in named]
+            types = [TYPE + name for name in names or NAMES if names or name not in named]
             schema = shape.model_json_schema(ref_template=f"{_SCHEMAS}{{model}}")
             schemas.update(schema.pop("$defs", {}))
             schema["properties"]["type"] = {"type": "string", "enum": types}

@@ -29,7 +29,8 @@ REQUEST_ID: Final = "anaphora.request"
 METHODS: Final = frozenset({"GET", "HEAD", "POST", "PATCH", "DELETE", "OPTIONS", "PUT"})
 _PAGE_METHODS: Final = ("GET", "HEAD")
 MEDIA_TYPE: Final = "application/problem+json"
-_TYPE: Final = "urn:anaphora:problem:"
+TYPE: Final = "urn:anaphora:problem:"
+"""What the `type` of a problem begins with; its name follows."""
 
 TITLES: Final[Mapping[int, str]] = {
     400: "The request cannot be read",
@@ -105,11 +106,6 @@ NAMES: Final = tuple(sorted({*_OWN, *(name for _, _, name in _STATUSES)}))
 """Every problem by its name, which ends its `type`. Other names are rejected."""
 
 
-def type_of(name: str) -> str:
-    """The `type` of a problem."""
-    return _TYPE + name
-
-
 class Problem(HTTPException):
     """A refusal by a surface itself: its status, a short name, and a detail for the caller."""
 
@@ -130,7 +126,7 @@ def problem(
     """The response for one problem; `more` are additional members."""
     assert name in NAMES, name
     body = {
-        "type": type_of(name),
+        "type": TYPE + name,
         "title": TITLES.get(status, "It did not work"),
         "status": status,
         "detail": detail,

@@ -10,10 +10,11 @@ from asyncio import get_running_loop
 from collections.abc import Callable, Mapping
 from inspect import Parameter, Signature, signature
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar, TypeVar, cast, get_type_hints
+from typing import Annotated, Any, ClassVar, TypeVar, cast
 
 from fastapi import APIRouter, Query, Request
 from fastapi.routing import APIRoute
+from pydantic import BaseModel
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
@@ -150,29 +151,27 @@ def _derived_call(route: DerivedRoute, function: Callable[..., Any] | None) -> C
             ),
         ]
     )
-    call.__annotations__ = dict(types)
     call.__name__, call.__doc__ = route.name, route.description
     return call
 
 
 def _endpoint(call: Callable[..., Any], status: Callable[[Any], int]) -> Callable[..., Any]:
     """Adapt the function to the framework: it takes a request and returns a response."""
-    hints = get_type_hints(call, include_extras=True)
-    asks = "request" in hints
     parameters = [Parameter("request", Parameter.POSITIONAL_OR_KEYWORD, annotation=Request)]
-    for parameter in list(signature(call).parameters.values())[1:]:
-        hint = hints[parameter.name]
-        if isinstance(hint, type) and issubclass(hint, Parameters):
+    _, *declared = signature(call, eval_str=True).parameters.values()
+    for parameter in declared:
+        kind = parameter.annotation
+        if isinstance(kind, type) and issubclass(kind, Parameters):
             # A model of URL parameters.
-            hint = Annotated[hint, Query()]
-        if parameter.name != "request":
-            parameters.append(parameter.replace(kind=Parameter.KEYWORD_ONLY, annotation=hint))
+            kind = Annotated[kind, Query()]
+        if kind is not Request:
+            parameters.append(parameter.replace(kind=Parameter.KEYWORD_ONLY, annotation=kind))
+    asks = len(parameters) <= len(declared)
 
-    async def endpoint(request: Request, **given: Any) -> Response:
-        request_argument = {"request": request} if asks else {}
-        return await answer(
-            request, lambda memory: call(memory, **given, **request_argument), status
-        )
+    async def endpoint(request: Request, **sent: Any) -> Response:
+        if asks:
+            sent["request"] = request
+        return await answer(request, lambda memory: call(memory, **sent), status)
 
     endpoint.__signature__ = Signature(parameters, return_annotation=Response)  # type: ignore[attr-defined]
     endpoint.__name__, endpoint.__doc__ = call.__name__, call.__doc__
@@ -185,11 +184,11 @@ class _LaneRoute(APIRoute):
     It gives calls that may take long more time, and refuses unknown parameters in the URL.
     """
 
-    unknown: ClassVar[type[Parameters] | None] = NoQuery
+    other: ClassVar[type[BaseModel]] = NoQuery
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **declared: Any) -> None:
         super().__init__(path, endpoint, **declared)
-        self._sent = SentParts(endpoint, self.unknown)
+        self._sent = SentParts(endpoint, self.other)
         self.app = self._respond
 
     async def _respond(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -206,4 +205,4 @@ class _LaneRoute(APIRoute):
 class _OpenRoute(_LaneRoute):
     """A route that takes any parameters in the URL."""
 
-    unknown = None
+    other = BaseModel
