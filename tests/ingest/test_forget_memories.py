@@ -195,7 +195,7 @@ def test_a_log_that_another_keeps_is_named(
     done = desk.say("Quetzalcoatlus")
     reader = open_database(tmp_path / "truth.db")
     with reader.read() as connection:
-        connection.exec_driver_sql("SELECT COUNT(*) FROM record").fetchall()
+        connection.execute("SELECT COUNT(*) FROM record").fetchall()
         gone = desk.forget(done.id)
         assert gone.surviving == (SurvivingSource("log", str(tmp_path / "truth.db-wal")),)
     reader.close()

@@ -290,13 +290,20 @@ assert "sqlalchemy" in sys.modules
 truth.close()
 """
 
-CHECK_READING = CHECK_IMPORTS.split("assert not", maxsplit=1)[0] + "truth.close()\n"
+CHECK_STANDING = (
+    CHECK_IMPORTS.split("assert not", maxsplit=1)[0]
+    + """
+sidecar.note_turns([TurnNote("c", 1, "hash")])
+assert "sqlalchemy" not in sys.modules
+truth.close()
+"""
+)
 
 
-def test_reading_imports_no_sqlalchemy(tmp_path: Path) -> None:
-    """Plain reads make no file and import no SQLAlchemy."""
+def test_only_making_tables_imports_sqlalchemy(tmp_path: Path) -> None:
+    """Plain reads make no file; they and writes to a file with its tables import no SQLAlchemy."""
     path = str(tmp_path / "truth.db")
-    for script in (CHECK_IMPORTS, CHECK_READING):
+    for script in (CHECK_IMPORTS, CHECK_STANDING):
         subprocess.run([sys.executable, "-W", "error", "-c", script, path], check=True)
 
 

@@ -1,6 +1,6 @@
 """What checks, backups and moves of a home read beside its records: counts, ids, a probe, a copy.
 
-On SQLite none of it but `probe` imports SQLAlchemy.
+On SQLite none of it imports SQLAlchemy.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from sqlalchemy import (
     text,
 )
 from sqlalchemy.exc import SQLAlchemyError
-from sqlalchemy.pool import QueuePool
+from sqlalchemy.pool import NullPool
 
 from anaphora.errors import AnaphoraError, InvalidInput, MissingExtra, StoreError
 from anaphora.store.db import sqlite
@@ -35,28 +35,20 @@ POOL_SIZE: Final = 8
 _SCHEMA_LOCK = 0x616E6170686F7261  # "anaphora" in ASCII
 
 
-def open_sqlite(path: Path) -> Engine:
-    """An engine on the file at `path`, made if need be. Raises `StoreError` and its kinds."""
-    if sqlite.exists(path) and path.stat().st_size:
-        # A file of another revision is refused while it is untouched: no journal is set yet.
-        reader = sqlite.SqliteReader(path)
-        try:
-            revision = reader.revision()
-        finally:
-            reader.close()
-        if revision is not None:
-            check_revision(revision, path)
-    # A pool bound to threads or shared in memory is what SQLAlchemy would take without a path.
-    engine = sqlite_engine(path, poolclass=QueuePool, pool_size=4, max_overflow=-1)
-    event.listen(engine, "connect", lambda _, made: made.info.update(files=sqlite.files_of(path)))
-    return _prepare(engine, str(path))
+def make_in_file(path: Path) -> None:
+    """Make the tables in the file at `path` that it lacks. Raises `StoreError` and its kinds."""
+    _prepare(sqlite_engine(path), str(path)).dispose()
 
 
-def sqlite_engine(path: Path, **pool: Any) -> Engine:
+def sqlite_engine(path: Path) -> Engine:
     """An engine on the file at `path`, made if need be, without a look at what is in it."""
     sqlite.prepare_file(path)
+    # A pool bound to threads or shared in memory is what SQLAlchemy would take without a path.
     engine = create_engine(
-        "sqlite+pysqlite://", module=dbapi2, creator=lambda: sqlite.connect(path), **pool
+        "sqlite+pysqlite://",
+        module=dbapi2,
+        creator=lambda: sqlite.connect(path),
+        poolclass=NullPool,
     )
     event.listen(engine, "begin", _begin_sqlite)
     return engine

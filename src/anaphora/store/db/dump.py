@@ -91,7 +91,7 @@ def load(members: Iterable[str], read: ReadMember, database: Path | str) -> None
 
 def _engine(database: Path | str) -> Engine:
     if isinstance(database, Path):
-        return sqlite_engine(database, poolclass=NullPool)
+        return sqlite_engine(database)
     try:
         url = "postgresql+psycopg://" + database.split("://", 1)[-1]
         return create_engine(url, poolclass=NullPool)

@@ -1,9 +1,9 @@
 """The database of a home: opened when it is first needed, read and written in transactions.
 
 `open_database` takes the path of a SQLite file, or a URL; `Database` has `read()`,
-`write(namespace)`, `version(namespace)` and plain `rows()`. On SQLite, `version` and `rows` work
-without importing SQLAlchemy (0.5 s) as long as the file has the schema of this program. It never
-reads the environment, and no error of a driver leaves it: `faults.explain` names them all.
+`write(namespace)`, `version(namespace)` and plain `rows()`. On SQLite nothing imports SQLAlchemy
+(0.5 s) but making tables that the file lacks. It never reads the environment, and no error of a
+driver leaves it: `faults.explain` names them all.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,6 +23,7 @@ from anaphora.errors import AnaphoraError, Closed, InvalidInput, StoreError
 from anaphora.store.db import sqlite, statements
 from anaphora.store.db.faults import BUSY_SECONDS, explain, was_in_the_way
 from anaphora.store.db.revision import check_revision
+from anaphora.store.db.tables import TABLES
 from anaphora.store.escaping import escape_cell, unescape_rows
 
 if TYPE_CHECKING:
@@ -88,6 +89,28 @@ class Write:
         return self.seq != self.before
 
 
+@dataclass(slots=True)
+class _OpenFile:
+    """A connection to a file, and which files it and its log are."""
+
+    connection: Any
+    files: sqlite.Files
+
+    @classmethod
+    def open(cls, path: Path) -> _OpenFile:
+        return cls(sqlite.connect(path), sqlite.files_of(path))
+
+    def refuse_replaced(self, path: Path) -> None:
+        """`StoreError` where the file was deleted or replaced since: what was just committed may be
+        in a file that can no longer be opened."""
+        (database, log), files = self.files, sqlite.files_of(path)
+        # The log can be made by the first write of a connection, and stays while that is open.
+        self.files = database, log or files[1]
+        if files != self.files:
+            reason = "its file was deleted or replaced: this change may be lost; reopen the home"
+            raise StoreError("write", path, reason)
+
+
 class Database:
     """One database. Safe to share between threads; a forked child opens its own connections."""
 
@@ -99,6 +122,8 @@ class Database:
         self._opening = threading.RLock()
         self._writing = threading.Lock()
         self._engine: Engine | None = None
+        self._idle: list[_OpenFile] = []
+        self._is_made = False
         self._reader: sqlite.SqliteReader | None = None
         self._closed = False
         self._process = os.getpid()
@@ -153,12 +178,10 @@ class Database:
         if self.path is not None and not sqlite.exists(self.path):
             return
         with self._turn(), self._transaction("write") as write:
-            from anaphora.store.db.schema import metadata
-
             count, _ = statements.lock(write, _ERASURES)
             statements.advance(write, _ERASURES, count + 1)
-            for table in reversed(metadata.sorted_tables):
-                if "namespace" in table.columns:
+            for table in TABLES.values():
+                if "namespace" in table.key:
                     statements.delete(write, table.name, (("namespace", 1),), (namespace,))
 
     def erasures(self) -> int:
@@ -208,7 +231,7 @@ class Database:
 
     def ensure(self) -> None:
         """Make the database now. `SchemaTooNew` or `SchemaTooOld` for one of another revision."""
-        self._sqlalchemy()
+        self._make()
 
     def close(self) -> None:
         """Close every connection. One used afterwards raises `Closed`; closing again does not."""
@@ -216,9 +239,12 @@ class Database:
             self._closed = True
             engine, self._engine = self._engine, None
             reader, self._reader = self._reader, None
+            idle, self._idle = self._idle, []
         if self._process != os.getpid():
-            _inherited.append((engine, reader))
+            _inherited.append((engine, reader, idle))
             return
+        for opened in idle:
+            opened.connection.close()
         if reader is not None:
             reader.close()
         if engine is not None:
@@ -265,7 +291,7 @@ class Database:
                 try:
                     revision = reader.revision()
                     if revision is None:
-                        self._sqlalchemy()
+                        self._make()
                     else:
                         check_revision(revision, self.path)
                 except AnaphoraError:
@@ -274,40 +300,70 @@ class Database:
                 self._reader = reader
             return self._reader
 
-    def _sqlalchemy(self) -> Engine:
+    def _make(self) -> None:
+        """Make the tables that are not there yet."""
+        self._check()
+        with self._opening:
+            if self.path is None:
+                self._connect()
+            elif not self._is_made:
+                if not sqlite.has_tables(self.path, TABLES):
+                    from anaphora.store.db import connecting
+
+                    connecting.make_in_file(self.path)
+                else:
+                    sqlite.prepare_file(self.path)
+                self._is_made = True
+
+    def _connect(self) -> Engine:
+        """The engine on a server's database."""
         self._check()
         with self._opening:
             if self._engine is None:
                 from anaphora.store.db import connecting
 
-                if self.path is not None:
-                    self._engine = connecting.open_sqlite(self.path)
-                else:
-                    self._engine = connecting.open_postgresql(self._url or "", self.location)
+                self._engine = connecting.open_postgresql(self._url or "", self.location)
             return self._engine
 
     @contextmanager
     def _transaction(self, operation: str, **options: Any) -> Iterator[Any]:
-        engine = self._sqlalchemy()
+        if self.path is not None:
+            with self._file_transaction(self.path, operation) as connection:
+                yield connection
+            return
+        engine = self._connect()
         from sqlalchemy.exc import SQLAlchemyError
 
+        level = "REPEATABLE READ" if operation == "read" else "READ COMMITTED"
         try:
-            if self.path is not None:
-                with closing(engine.raw_connection()) as pooled:
-                    connection: Any = pooled.driver_connection
-                    # Which lock is taken: waiting for one later can only fail.
-                    connection.execute("BEGIN" if operation == "read" else "BEGIN IMMEDIATE")
-                    yield connection
-                    connection.commit()
-                    if operation == "write":
-                        _refuse_replaced(self.path, pooled.info)
-                return
-            level = "REPEATABLE READ" if operation == "read" else "READ COMMITTED"
             with engine.connect() as connection:
                 connection.execution_options(**{"isolation_level": level, **options})
                 with connection.begin():
                     yield connection
-        except (SQLAlchemyError, sqlite.Error) as error:
+        except SQLAlchemyError as error:
+            raise explain(error, operation, self.location) from error
+
+    @contextmanager
+    def _file_transaction(self, path: Path, operation: str) -> Iterator[Any]:
+        self._make()
+        try:
+            with self._opening:
+                opened = self._idle.pop() if self._idle else _OpenFile.open(path)
+            try:
+                # Which lock is taken: waiting for one later can only fail.
+                opened.connection.execute("BEGIN" if operation == "read" else "BEGIN IMMEDIATE")
+                yield opened.connection
+                opened.connection.commit()
+                if operation == "write":
+                    opened.refuse_replaced(path)
+            finally:
+                opened.connection.rollback()
+                with self._opening:
+                    if self._closed:
+                        opened.connection.close()
+                    else:
+                        self._idle.append(opened)
+        except sqlite.Error as error:
             raise explain(error, operation, self.location) from error
 
     @contextmanager
@@ -331,8 +387,8 @@ class Database:
         if self._closed:
             raise Closed
         if self._process != os.getpid():
-            _inherited.append((self._engine, self._reader))
-            self._engine = self._reader = None
+            _inherited.append((self._engine, self._reader, self._idle))
+            self._engine, self._reader, self._idle = None, None, []
             self._opening, self._writing = threading.RLock(), threading.Lock()
             self._process = os.getpid()
 
@@ -353,18 +409,6 @@ class _TransactionSnapshot(Database):
         from sqlalchemy import text
 
         return [tuple(row) for row in self._connection.execute(text(statement), parameters)]
-
-
-def _refuse_replaced(path: Path, info: dict[Any, Any]) -> None:
-    """`StoreError` where the file was deleted or replaced while a connection had it open: what was
-    just committed may be in a file that can no longer be opened."""
-    database, log = info["files"]
-    files = sqlite.files_of(path)
-    # The log can be made by the first write of a connection, and stays while that is open.
-    info["files"] = database, log or files[1]
-    if files != info["files"]:
-        reason = "its file was deleted or replaced: this change may be lost; reopen the home"
-        raise StoreError("write", path, reason)
 
 
 def _hide_password(url: str) -> str:

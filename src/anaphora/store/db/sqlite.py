@@ -1,21 +1,22 @@
 """SQLite for the database: how a file is made, how a connection is set up, plain reads.
 
-It never imports SQLAlchemy (0.5 s), so that a command which has nothing to write starts without
-it, and it never creates a file when asked to read.
+It never imports SQLAlchemy (0.5 s), so that a command starts without it, and it never creates a
+file when asked to read.
 """
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
 
 from anaphora.errors import StoreError
 from anaphora.store.db.driver import dbapi2
 from anaphora.store.db.faults import BUSY_SECONDS, explain
-from anaphora.store.db.revision import REVISION_TABLE
+from anaphora.store.db.revision import REVISION_TABLE, check_revision
 from anaphora.store.db.tables import ADDED
 from anaphora.store.disk import make_directory, sync_directory
 
@@ -118,6 +119,20 @@ def cut_log(connection: Any, path: Path) -> bool:
     except Error as error:
         raise explain(error, "scrub", path) from error
     return not busy
+
+
+def has_tables(path: Path, names: Collection[str]) -> bool:
+    """Whether there is a database with these tables. `SchemaTooNew` or `SchemaTooOld` for one of
+    another revision, which is refused while it is untouched: no journal is set yet."""
+    if not exists(path) or not path.stat().st_size:
+        return False
+    with closing(SqliteReader(path)) as reader:
+        revision = reader.revision()
+        if revision is None:
+            return False
+        check_revision(revision, path)
+        rows = reader.rows("SELECT name FROM sqlite_master WHERE type = 'table'", {})
+    return {row[0] for row in rows}.issuperset(names)
 
 
 class SqliteReader:
