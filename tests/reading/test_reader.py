@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import gc
 import hashlib
 import json
 import math
 import multiprocessing
+import os
 import shutil
 import sys
 import threading
@@ -21,7 +21,7 @@ import pytest
 from tests.reading.tiny_reader import make_reader
 
 from anaphora.embed.minilm import MINILM, MiniLM
-from anaphora.embed.onnx import shrink_arenas
+from anaphora.embed.word_table import TABLE, read_table, read_tensors
 from anaphora.errors import (
     AnaphoraError,
     EmbeddingError,
@@ -39,7 +39,8 @@ from anaphora.reading.inputs import (
 )
 from anaphora.reading.model import Reader
 from anaphora.reading.service import BUNDLED, ReaderService, reader_service
-from anaphora.reading.table import TABLE, read_table, read_tensors
+from anaphora.system.heap import give_back_memory
+from anaphora.system.process_memory import resident_bytes
 
 TEXTS = ("A zebra ran past.", "A horse ran past, " * 20, "It rained.", "Stripes of a zebra. " * 9)
 
@@ -203,16 +204,20 @@ def test_the_reader_that_ships_loads_and_is_small() -> None:
     )
 
 
+@pytest.mark.internal
 @pytest.mark.promise("resident.small")
 @pytest.mark.skipif(not BUNDLED.is_dir(), reason="no reader ships with this build")
 def test_both_models_give_memory_back_and_answer_as_before() -> None:
     """What runs took is freed between them, of the embedder and of the reader, to the same bits."""
-    gc.collect()
-    loaded = shrink_arenas()
     embedder, reader = MiniLM(), Reader(BUNDLED)
     texts = ["The heron stands in the reeds.", "word " * 200]
     rows, odds = embedder.embed(texts), reader.judge_answers("where is it?", texts, "turns")
-    assert shrink_arenas() == loaded + 2
+    give_back_memory()
+    small = resident_bytes(os.getpid())
+    embedder.embed([f"{number} " + "word " * 200 for number in range(64)])
+    reader.judge_answers("where is it?", ["word " * 200] * 64, "turns")
+    give_back_memory()
+    assert (resident_bytes(os.getpid()) or 0) < (small or 0) + (8 << 20)
     for before, after in zip(rows, embedder.embed(texts), strict=True):
         np.testing.assert_array_equal(after, before)
     np.testing.assert_array_equal(reader.judge_answers("where is it?", texts, "turns"), odds)

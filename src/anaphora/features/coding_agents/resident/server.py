@@ -79,7 +79,7 @@ class ResidentServer:
         threading.Thread(target=self._listen, args=(listener,), daemon=True).start()
         worker = threading.Thread(target=self._work, daemon=True)
         worker.start()
-        heap, tidied_at = HeapWatch(_free_arenas), 0.0
+        heap, tidied_at = HeapWatch(), 0.0
         while not self._ending.wait(_LOOK):
             now = time.monotonic()
             with self._lock:
@@ -281,13 +281,6 @@ def _memory_key(request: Mapping[str, str]) -> MemoryKey:
         for name, text in request.items()
         if name.startswith("$") or name in {"home", "namespace", "conversations"}
     )
-
-
-def _free_arenas() -> None:
-    """Free memory that a loaded model reserves for its next run."""
-    module = sys.modules.get("anaphora.embed.onnx")
-    if module is not None:
-        module.shrink_arenas()
 
 
 def _is_ours(connection: Connection) -> bool:
