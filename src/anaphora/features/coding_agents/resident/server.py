@@ -249,8 +249,7 @@ class ResidentServer:
                 work()
 
     def _report(self, request: Mapping[str, Any], error: BaseException) -> None:
-        environ, operation = variables_of(request), operation_of(request)
-        report(environ, error, surface="hook", operation=operation)
+        report(variables_of(request), error, surface="hook", operation=operation_of(request))
 
     @contextmanager
     def _reporting(self, operation: str) -> Iterator[None]:
