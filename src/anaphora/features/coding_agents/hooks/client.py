@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Any, Final
 
 PATIENCE: Final = 1.0
-"""Seconds that a hook waits for a resident process to start; then it has as long to answer."""
+"""Seconds that a hook waits for a resident process to start."""
 
 _MOST: Final = 4_000_000
 
