@@ -79,7 +79,7 @@ def _names_type(part: Any, *types: str) -> bool:
 
 def _read_special_ids(raw: Mapping[str, Any]) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
     """The ids before and after a text; None if the file defines them in an unsupported way."""
-    post_processor = raw.get("post_processor")
+    post_processor: Any = raw.get("post_processor")
     try:
         if _names_type(post_processor, "BertProcessing", "RobertaProcessing"):
             return (int(post_processor["cls"][1]),), (int(post_processor["sep"][1]),)
