@@ -106,7 +106,7 @@ def test_model_that_does_not_load_is_an_embedding_error(tmp_path: Path) -> None:
     manifest = json.loads((folder / "manifest.json").read_text("utf-8"))
     manifest["files"]["model.onnx"]["sha256"] = hashlib.sha256(b"not a model").hexdigest()
     (folder / "manifest.json").write_text(json.dumps(manifest), "utf-8")
-    with pytest.raises(EmbeddingError, match="cannot be loaded"):
+    with pytest.raises(EmbeddingError, match="cannot be read"):
         MiniLM(folder)
 
 

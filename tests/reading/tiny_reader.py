@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from anaphora.embed.minilm import MINILM
+from anaphora.embed.word_table import TABLE, read_tensors
 from anaphora.embed.wordpiece import read_wordpiece
 from anaphora.reading.inputs import TOKENIZER
 from anaphora.reading.model import LENGTHS
-from anaphora.reading.table import TABLE, read_tensors
 
 ANSWER, CHANGE = "zebra", "instead"
 _INT64, _INT8, _FLOAT = 7, 3, 1

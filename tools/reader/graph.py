@@ -17,9 +17,9 @@ from typing import Any, Final
 import numpy as np
 from tools.reader.examples import ANSWER_CLASSES, CHANGE_CLASSES
 
+from anaphora.embed.word_table import ROW_SCALES, ROWS, TABLE, VALUES
 from anaphora.reading.inputs import TOKENIZER, WINDOW
 from anaphora.reading.model import ANSWERS, CHANGES, LENGTHS, MANIFEST_FILE, MODEL_FILE
-from anaphora.reading.table import ROW_SCALES, ROWS, TABLE, VALUES
 
 HEADS: Final = (ANSWERS, CHANGES)
 HEADS_FILE: Final = "heads.npz"

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from anaphora.embed.minilm import MINILM, check_digest
+from anaphora.embed.word_table import read_table
 from anaphora.errors import AnaphoraError
 from anaphora.reading.inputs import TOKENIZER, Inputs, Pieces
 from anaphora.reading.model import ANSWERS, CHANGES, MANIFEST_FILE, Logits, ReaderNetwork
-from anaphora.reading.table import read_table
 
 
 class OnnxReader:

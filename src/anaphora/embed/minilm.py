@@ -30,8 +30,9 @@ from pathlib import Path
 import numpy as np
 
 from anaphora.embed.base import Vector, Vectors, mean_vector, unit_rows, without_final_marks
-from anaphora.embed.onnx import load_session, run_session
+from anaphora.embed.onnx import load_session, run_session, value_of
 from anaphora.embed.windowed import TextWindows, embed_parts
+from anaphora.embed.word_table import VALUES, read_tensors
 from anaphora.embed.wordpiece import read_wordpiece
 from anaphora.errors import EmbeddingError, ModelIntegrityError
 
@@ -119,7 +120,9 @@ class MiniLM:
         tokenizer = read_wordpiece(verify_file(manifest, "tokenizer.json").read_bytes())
         self._windows = TextWindows(tokenizer, manifest.window - 2)
         self._threads = threads or min(2, os.cpu_count() or 1)
-        self._session = load_session(verify_file(manifest, "model.onnx"), 1)
+        model = verify_file(manifest, "model.onnx")
+        self._words = {VALUES: value_of(read_tensors(model, [VALUES])[VALUES])}
+        self._session = load_session(model, 1, self._words)
 
     @property
     def name(self) -> str:

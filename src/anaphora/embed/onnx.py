@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final
-from weakref import WeakSet
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, Final
 
 from anaphora.errors import EmbeddingError
 from anaphora.settings import silence_libraries
+
+if TYPE_CHECKING:
+    from anaphora.embed.word_table import Array
 
 _FAILURES: Final = (
     "EPFail",
@@ -26,14 +24,6 @@ _FAILURES: Final = (
     "RuntimeException",
 )
 
-_TYPES: Final[Mapping[str, type[np.generic]]] = {
-    "tensor(float)": np.float32,
-    "tensor(int64)": np.int64,
-    "tensor(int8)": np.int8,
-    "tensor(uint8)": np.uint8,
-}
-_sessions: Final[WeakSet[Any]] = WeakSet()
-
 
 def onnx_runtime() -> Any:
     """The module `onnxruntime`, its telemetry off."""
@@ -43,10 +33,18 @@ def onnx_runtime() -> Any:
     return onnxruntime
 
 
-def load_session(model: bytes | Path, threads: int | None = None) -> Any:
+def value_of(array: Array) -> Any:
+    """An array as the runtime has it, without a copy."""
+    return onnx_runtime().OrtValue.ortvalue_from_numpy(array)
+
+
+def load_session(
+    model: bytes | Path, threads: int | None = None, weights: Mapping[str, Any] | None = None
+) -> Any:
     """A session of a model on the CPU; a path also finds weights that lie beside the model.
 
-    `threads` is how many cores one run may use, by default two at most. Raises EmbeddingError.
+    `threads` is how many cores one run may use, by default two at most. `weights` are values that
+    take the place of those in the file; whoever has the session keeps them. Raises EmbeddingError.
     """
     runtime = onnx_runtime()
     options = runtime.SessionOptions()
@@ -56,13 +54,15 @@ def load_session(model: bytes | Path, threads: int | None = None) -> Any:
     # Spinning threads make one query a little faster on an idle machine, but cost twice the
     # processor time and a third of the throughput on a busy one.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    # An arena would keep as much memory as the largest run took.
+    options.enable_cpu_mem_arena = False
+    for name, weight in (weights or {}).items():
+        options.add_initializer(name, weight)
     source = model if isinstance(model, bytes) else str(model)
     try:
-        session = runtime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
+        return runtime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
     except _failures() as error:
         raise EmbeddingError(f"the model cannot be loaded: {error}") from error
-    _sessions.add(session)
-    return session
 
 
 def run_session(session: Any, feed: Mapping[str, Any], output: str | None = None) -> Any:
@@ -71,28 +71,6 @@ def run_session(session: Any, feed: Mapping[str, Any], output: str | None = None
         return session.run(None if output is None else [output], feed)[0]
     except _failures() as error:
         raise EmbeddingError(f"the model failed to run: {error}") from error
-
-
-def shrink_arenas() -> int:
-    """Free the unused memory of sessions; some milliseconds each. Returns for how many.
-
-    A session keeps as much memory as its largest run took. It is freed by a run with a special
-    option, for which the smallest input is used.
-    """
-    count = 0
-    for session in list(_sessions):
-        options = onnx_runtime().RunOptions()
-        options.add_run_config_entry("memory.enable_memory_arena_shrinkage", "cpu:0")
-        # Sessions with inputs of other types, or that need longer ones, are left alone.
-        with suppress(KeyError, *_failures()):
-            feed: dict[str, NDArray[np.generic]] = {}
-            for argument in session.get_inputs():
-                # Ones, with open dimensions of length one.
-                shape = [length if isinstance(length, int) else 1 for length in argument.shape]
-                feed[argument.name] = np.ones(shape, _TYPES[argument.type])
-            session.run(None, feed, options)
-            count += 1
-    return count
 
 
 def _failures() -> tuple[type[Exception], ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -48,9 +49,10 @@ def read_tokenizer(path: Path, *, lower: bool = False) -> TokenizerSpec:
     except (OSError, ValueError) as error:
         raise EmbeddingError(f"{path} cannot be read: {error}") from error
     around = _read_special_ids(raw) if isinstance(raw, dict) else None
-    if around is not None and _is_wordpiece(raw):
-        # It lower-cases by itself.
-        return TokenizerSpec(read_wordpiece(content), *around)
+    if around is not None and _names_type(raw.get("pre_tokenizer"), "BertPreTokenizer"):
+        with suppress(EmbeddingError):
+            # It lower-cases by itself.
+            return TokenizerSpec(read_wordpiece(content), *around)
     try:
         from tokenizers import Tokenizer as LibraryTokenizer
     except ImportError as error:
@@ -71,27 +73,17 @@ def read_tokenizer(path: Path, *, lower: bool = False) -> TokenizerSpec:
     )
 
 
-def _is_wordpiece(raw: Mapping[str, Any]) -> bool:
-    """Whether our own tokenizer gives the same pieces."""
-    try:
-        read_wordpiece(json.dumps(raw).encode())
-    except EmbeddingError:
-        return False
-    return isinstance(raw.get("pre_tokenizer"), dict) and (
-        raw["pre_tokenizer"].get("type") == "BertPreTokenizer"
-    )
+def _names_type(part: Any, *types: str) -> bool:
+    return isinstance(part, dict) and part.get("type") in types
 
 
 def _read_special_ids(raw: Mapping[str, Any]) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
     """The ids before and after a text; None if the file defines them in an unsupported way."""
-    post_processor = raw.get("post_processor")
+    post_processor: Any = raw.get("post_processor")
     try:
-        if isinstance(post_processor, dict) and post_processor["type"] in {
-            "BertProcessing",
-            "RobertaProcessing",
-        }:
+        if _names_type(post_processor, "BertProcessing", "RobertaProcessing"):
             return (int(post_processor["cls"][1]),), (int(post_processor["sep"][1]),)
-        if isinstance(post_processor, dict) and post_processor["type"] == "TemplateProcessing":
+        if _names_type(post_processor, "TemplateProcessing"):
             sides: tuple[list[int], list[int]] = ([], [])
             side = 0
             for step in post_processor["single"]:

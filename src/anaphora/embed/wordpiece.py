@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Final
 from unicodedata import category as kind_of
@@ -138,8 +138,9 @@ class _Characters(dict[str, str]):
         return read
 
 
+@lru_cache(1)
 def read_wordpiece(content: bytes) -> WordPiece:
-    """A tokenizer from a `tokenizer.json` of the library `tokenizers`.
+    """A tokenizer from a `tokenizer.json` of the library `tokenizers`; models share one.
 
     Raises EmbeddingError if it is not BERT's tokenizer with lower-casing.
     """

@@ -21,6 +21,7 @@ import numpy.typing as npt
 from anaphora.embed.minilm import MINILM, check_digest
 from anaphora.embed.onnx import load_session, run_session
 from anaphora.embed.windowed import share_out
+from anaphora.embed.word_table import ROWS, WordTable, read_table
 from anaphora.errors import EmbeddingError, ModelIntegrityError, ReaderError
 from anaphora.reading.inputs import (
     CANDIDATE_PIECES,
@@ -32,7 +33,6 @@ from anaphora.reading.inputs import (
     by_length,
     padded,
 )
-from anaphora.reading.table import ROWS, WordTable, read_table
 
 ANSWERS: Final = "answers"
 CHANGES: Final = "changes"

@@ -40,20 +40,20 @@ def share_heap() -> None:
 class HeapWatch:
     """Gives memory back once the process has grown by `growth` bytes since it last did.
 
-    `free` is called before, to free what is cached in libraries. Both cost page faults afterwards,
-    so while there is work they wait until `pause` seconds after the last time. `size` is what the
-    process takes, in bytes, None where the system has no figure. Not safe to share between threads.
+    It costs page faults afterwards, so while there is work it waits until `pause` seconds after the
+    last time. `give_back` does it, and `size` is what the process takes, in bytes, None where the
+    system has no figure. Not safe to share between threads.
     """
 
     def __init__(
         self,
-        free: Callable[[], object],
+        give_back: Callable[[], object] = give_back_memory,
         *,
         growth: int = 4 << 20,
         pause: float = 5.0,
         size: Callable[[], int | None] = lambda: resident_bytes(os.getpid()),
     ) -> None:
-        self._free = free
+        self._give_back = give_back
         self._growth = growth
         self._pause = pause
         self._measure = size
@@ -69,8 +69,7 @@ class HeapWatch:
             # If it became smaller by itself, growth is measured from the new size.
             self._size = min(self._size, size or 0)
             return False
-        self._free()
-        give_back_memory()
+        self._give_back()
         self._size = self._measure() or size
         self._at = now
         return True

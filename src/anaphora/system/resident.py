@@ -33,7 +33,7 @@ _POLL: Final = 0.01
 _LONGEST_PATH: Final = 100
 _LONGEST_MESSAGE: Final = 0x7FFF_FFFF
 _OTHERS: Final = 0o077
-_ANSWER: Final = 1.0
+_ANSWER: Final = 2.0
 """Seconds that a process has to answer a greeting, or a hook."""
 
 _BODY: Final = "body"

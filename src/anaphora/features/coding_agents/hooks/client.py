@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Any, Final
 
 PATIENCE: Final = 1.0
-"""Seconds that a hook waits for a resident process to start; then it has as long to answer."""
+"""Seconds that a hook waits for a resident process to start."""
 
 _MOST: Final = 4_000_000
 
@@ -34,8 +34,9 @@ def run_hook(client: str, place: Mapping[str, str]) -> None:
             output = str(resident.greet(environ, request, PATIENCE)[1]["body"], "utf-8")
         except resident.NoResident as error:
             if resident.idle_minutes(environ):
-                note = "answered without the resident process"
-                report_quietly(environ, error, request, note=note)
+                report_quietly(
+                    environ, error, request, note="answered without the resident process"
+                )
             # Slower without the resident process, but with the same answer.
             from anaphora.features.coding_agents.hooks.session import answer_alone
 

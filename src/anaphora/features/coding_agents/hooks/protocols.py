@@ -141,7 +141,7 @@ def read_payload(body: bytes) -> dict[str, Any]:
     payload = json.loads(body or b"{}")
     if not isinstance(payload, dict):
         raise ValueError("the hook's JSON is not an object")
-    return {_SNAKE.get(key, key): content for key, content in payload.items()}
+    return {str(_SNAKE.get(key, key)): content for key, content in payload.items()}
 
 
 def operation_of(request: Mapping[str, Any]) -> str:

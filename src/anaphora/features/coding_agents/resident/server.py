@@ -79,7 +79,7 @@ class ResidentServer:
         threading.Thread(target=self._listen, args=(listener,), daemon=True).start()
         worker = threading.Thread(target=self._work, daemon=True)
         worker.start()
-        heap, tidied_at = HeapWatch(_free_arenas), 0.0
+        heap, tidied_at = HeapWatch(), 0.0
         while not self._ending.wait(_LOOK):
             now = time.monotonic()
             with self._lock:
@@ -249,8 +249,7 @@ class ResidentServer:
                 work()
 
     def _report(self, request: Mapping[str, Any], error: BaseException) -> None:
-        environ, operation = variables_of(request), operation_of(request)
-        report(environ, error, surface="hook", operation=operation)
+        report(variables_of(request), error, surface="hook", operation=operation_of(request))
 
     @contextmanager
     def _reporting(self, operation: str) -> Iterator[None]:
@@ -281,13 +280,6 @@ def _memory_key(request: Mapping[str, str]) -> MemoryKey:
         for name, text in request.items()
         if name.startswith("$") or name in {"home", "namespace", "conversations"}
     )
-
-
-def _free_arenas() -> None:
-    """Free memory that a loaded model reserves for its next run."""
-    module = sys.modules.get("anaphora.embed.onnx")
-    if module is not None:
-        module.shrink_arenas()
 
 
 def _is_ours(connection: Connection) -> bool:

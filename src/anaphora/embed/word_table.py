@@ -1,16 +1,18 @@
-"""The embedder's word table, read where it lies: the reader has the same, and does not ship it.
+"""The word table of the bundled embedder, read where it lies: the reader has the same one.
 
 An ONNX file is a protobuf message. Only what leads to an initializer is parsed here: the file's
-pages are mapped, so that the table takes no memory beside what the embedder's file has in the
-page cache.
+pages are mapped, so that no model has a copy, and only the rows of words that came up are in
+memory.
 """
 
 from __future__ import annotations
 
 import hashlib
 import mmap
+import sys
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -60,9 +62,12 @@ def read_table(model: Path, digests: Mapping[str, str]) -> WordTable:
     """
     tensors = read_tensors(model, TABLE)
     for name, tensor in tensors.items():
-        digest = hashlib.sha256(tensor.tobytes()).hexdigest()
+        digest = hashlib.sha256(tensor.data).hexdigest()
         if digest != digests.get(name):
             raise ModelIntegrityError(f"{model} {name}", digests.get(name, "no hash"), digest)
+    if sys.platform != "win32":
+        # Taking the digest has brought all of its pages in.
+        map_file(model).madvise(mmap.MADV_DONTNEED)
     values, scale = (tensors[name] for name in TABLE)
     # Floats have to be aligned; the file's are not.
     return WordTable(values.astype(np.int8, copy=False), scale.astype(np.float32))
@@ -71,14 +76,19 @@ def read_table(model: Path, digests: Mapping[str, str]) -> WordTable:
 def read_tensors(model: Path, names: Collection[str]) -> dict[str, Array]:
     """Initializers of an ONNX file by name, mapped and read-only. Raises EmbeddingError."""
     try:
-        with model.open("rb") as file:
-            content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        tensors = dict(_list_tensors(content, names))
+        tensors = dict(_list_tensors(map_file(model), names))
     except (OSError, ValueError, IndexError, KeyError) as error:
         raise EmbeddingError(f"{model} cannot be read: {error!r}") from error
     if missing := set(names) - tensors.keys():
         raise EmbeddingError(f"{model} has no {', '.join(sorted(missing))}")
     return tensors
+
+
+@cache
+def map_file(path: Path) -> mmap.mmap:
+    """The content of a model's file, mapped once in a process. OSError, ValueError."""
+    with path.open("rb") as file:
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
 
 def _list_tensors(content: mmap.mmap, names: Collection[str]) -> Iterator[tuple[str, Array]]:
