@@ -92,11 +92,7 @@ def run_command_bytes(
     ):
         stdin.write(given)
         stdin.seek(0)
-        asked = {
-            "words": ["-m", "anaphora", *listed],
-            "environ": dict(environ),
-            "folder": place,
-        }
+        asked = {"words": ["-m", "anaphora", *listed], "environ": dict(environ), "folder": place}
         request = json.dumps(asked).encode()
         streams = [stdin.fileno(), out.fileno(), errors.fileno()]
         socket.send_fds(_ready_process(), [request], streams)
