@@ -91,8 +91,8 @@ def run_command_bytes(
     ):
         stdin.write(given)
         stdin.seek(0)
-        words = ["-m", "anaphora", *listed]
-        request = json.dumps({"words": words, "environ": dict(environ), "folder": place}).encode()
+        asked = {"words": ["-m", "anaphora", *listed], "environ": dict(environ), "folder": place}
+        request = json.dumps(asked).encode()
         streams = [stdin.fileno(), out.fileno(), errors.fileno()]
         socket.send_fds(_ready_process(), [request], streams)
         code = int(_ready_process().recv(_LENGTH))

@@ -199,9 +199,6 @@ def no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANAPHORA_READER", "off")
 
 
-MakeClock = Callable[[], datetime]
-
-
 OpenTruth = Callable[[], Database]
 
 

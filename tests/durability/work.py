@@ -85,10 +85,6 @@ def make_world(place: Path, *, sealed: bool) -> None:
         memory.backup(place / "made.backup")
 
 
-def _id_of(memory: Memory, text: str) -> str:
-    return next(one.id for one in memory.list(limit=1000) if one.text == text)
-
-
 def _import(memory: Memory, _: Path) -> None:
     chats = [
         ImportedConversation(

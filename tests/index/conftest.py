@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from importlib.util import find_spec
 from pathlib import Path
@@ -92,9 +92,6 @@ def bench(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Bench]:
     bench = Bench(tmp_path, cap, TurnIndex if cap is None else Eager)
     yield bench
     bench.close()
-
-
-MakeBench = Callable[[Path], Bench]
 
 
 def facts(index: TurnIndex, queries: tuple[str, ...] = ()) -> dict[str, Any]:

@@ -22,7 +22,6 @@ FILES = {
     ),
 }
 NUTS = "How many walnuts does Bob own?"
-INK = "How many drops does `refill_slowly` take?"
 
 
 def project_at(place: Path) -> Path:
