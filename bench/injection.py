@@ -248,7 +248,7 @@ def _session(
         given = hooks.bearing(event)[:MOST_HITS]
         stale = [hit for hit in given if prompt.stale(hit)]
         right = [hit for hit in given if prompt.judge(hit)]
-        block = hooks.answer(CLIENT, told)
+        block = hooks.answer(CLIENT, json.dumps(told).encode())
         found = memory.search(
             prompt.text,
             kinds=("memory", "note", "turn"),

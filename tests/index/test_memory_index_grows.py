@@ -24,6 +24,7 @@ from anaphora.index.memories.words import FIELDS
 from anaphora.index.words import file
 from anaphora.index.words.file import WordFile
 from anaphora.index.words.segment import Segment
+from anaphora.index.words.writing import write_columns
 
 pytestmark = pytest.mark.internal
 
@@ -294,7 +295,7 @@ def _kill_at(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("replace", "unlink"):
         monkeypatch.setattr(Path, name, killing(getattr(Path, name)))
     monkeypatch.setattr(Segment, "_overwrite", killing(Segment._overwrite))
-    monkeypatch.setattr(file, "write_columns", killing(file.write_columns))
+    monkeypatch.setattr(file, "write_columns", killing(write_columns))
 
 
 @pytest.mark.parametrize("while_writing", [True, False])

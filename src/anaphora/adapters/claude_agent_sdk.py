@@ -79,7 +79,8 @@ class _Answers:
         return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}
 
     def _text(self, event_data: dict[str, Any]) -> str:
-        reply = _log_failure(lambda: self._hooks.answer(CLIENT, event_data))
+        body = json.dumps(event_data).encode()
+        reply = _log_failure(lambda: self._hooks.answer(CLIENT, body))
         if not reply:
             return ""
         return str(json.loads(reply)["hookSpecificOutput"]["additionalContext"])

@@ -226,8 +226,8 @@ class Database:
         """
         if self.path is None or not sqlite.exists(self.path):
             return True
-        with closing(self._sqlalchemy().raw_connection()) as connection:
-            return sqlite.cut_log(connection.driver_connection, self.path)
+        with self._borrow(self.path) as opened:
+            return sqlite.cut_log(opened.connection, self.path)
 
     def ensure(self) -> None:
         """Make the database now. `SchemaTooNew` or `SchemaTooOld` for one of another revision."""
@@ -347,24 +347,30 @@ class Database:
     def _file_transaction(self, path: Path, operation: str) -> Iterator[Any]:
         self._make()
         try:
-            with self._opening:
-                opened = self._idle.pop() if self._idle else _OpenFile.open(path)
-            try:
+            with self._borrow(path) as opened:
                 # Which lock is taken: waiting for one later can only fail.
                 opened.connection.execute("BEGIN" if operation == "read" else "BEGIN IMMEDIATE")
                 yield opened.connection
                 opened.connection.commit()
                 if operation == "write":
                     opened.refuse_replaced(path)
-            finally:
-                opened.connection.rollback()
-                with self._opening:
-                    if self._closed:
-                        opened.connection.close()
-                    else:
-                        self._idle.append(opened)
         except sqlite.Error as error:
             raise explain(error, operation, self.location) from error
+
+    @contextmanager
+    def _borrow(self, path: Path) -> Iterator[_OpenFile]:
+        """A connection that no other thread uses meanwhile."""
+        with self._opening:
+            opened = self._idle.pop() if self._idle else _OpenFile.open(path)
+        try:
+            yield opened
+        finally:
+            opened.connection.rollback()
+            with self._opening:
+                if self._closed:
+                    opened.connection.close()
+                else:
+                    self._idle.append(opened)
 
     @contextmanager
     def _turn(self) -> Iterator[None]:
