@@ -12,6 +12,7 @@ of the stories that are held out. bench/results/injection.json and .md.
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

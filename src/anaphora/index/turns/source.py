@@ -47,7 +47,7 @@ _REMEMBERED = 64
 # A stat takes 2.5 microseconds. With more files than this, an unchanged directory (every write that
 # renames a file into it changes it) is trusted for a while; an edit in place is noticed that much
 # later.
-_MANY_FILES = 32
+_MANY_FILES = 256
 _BELIEVED_NS = 2_000_000_000
 _OPENING = b'{"turns":['
 
