@@ -199,8 +199,8 @@ class MemoryState:
             np.int64,
         )
         near = Nearest(np.empty(0, np.int64), np.empty(0)) if with_cosines else None
-        looked_up = self.words.look_up(query.terms)
-        columns = self._columns(rows, query, near, self.words.match(looked_up).of(rows), looked_up)
+        looked_up, matches = self.words.match_question(query.terms)
+        columns = self._columns(rows, query, near, matches.of(rows), looked_up)
         place_of = {row: place for place, row in enumerate(rows.tolist())}
         of = {
             record_id: (np.array([place_of[row] for row in rows.tolist()], np.int64), closeness)
@@ -212,7 +212,7 @@ class MemoryState:
         self, query: MemoryQuery, record_id: str, text: str, keep: NDArray[np.bool_]
     ) -> tuple[Rows, Shares]:
         """The rows that share most words of a memory's text, and their cosines to it."""
-        matches = self.words.match(self.words.look_up(query_words(text)))
+        matches = self.words.match(self.words.leave_out_common(query_words(text)))
         matches = self._best_matches(matches, keep, replace(query, all_words=False))
         rows = matches.rows[np.lexsort((-matches.rows, -matches.shares))][: query.limit]
         closeness = np.full(len(rows), np.nan)
@@ -299,8 +299,7 @@ class MemoryState:
         if query.vector is not None:
             nearest = self.vectors.nearest(query.vector, keep, query.limit)
             pending = self.vectors.count_missing(keep)
-        looked_up = self.words.look_up(query.terms)
-        matches = self.words.match(looked_up)
+        looked_up, matches = self.words.match_question(query.terms)
         rows = self._best_matches(matches, keep, query).rows
         if nearest is not None:
             is_new = np.isin(rows, nearest.rows, invert=True)

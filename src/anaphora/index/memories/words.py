@@ -10,7 +10,7 @@ has a least worth in every text, and a higher one in texts with all words of the
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from anaphora.index.words.index import WordIndex
 from anaphora.index.words.lookup import Lookup, Word, look_up
-from anaphora.index.words.postings import sum_by_row
+from anaphora.index.words.postings import WordStatistics, sum_by_row
 
 FIELDS: Final = ("words",)
 
@@ -27,6 +27,9 @@ LEAST_DOCUMENTS: Final = 1000
 
 RARE: Final = 32
 """A word in at most so many memories has a least worth in each of them."""
+
+COMMON: Final = 2_000
+"""A word in more memories tells little of their subject: the others of a text are looked up."""
 
 LEAST_WORTH: Final = 0.5
 """The least worth, as a share of the word's worth in a text of average length. BM25 falls below it
@@ -70,6 +73,7 @@ class MemoryWords:
 
     def __init__(self, index: WordIndex) -> None:
         self.index = index
+        self._question: tuple[WordStatistics, Sequence[Word], Lookup, Matches] | None = None
 
     def look_up(self, terms: Sequence[Word]) -> Lookup:
         """Look up each distinct term; those that no memory has count as the rarest."""
@@ -80,6 +84,27 @@ class MemoryWords:
             least_documents=LEAST_DOCUMENTS,
             unheld=True,
         )
+
+    def leave_out_common(self, terms: Sequence[Word]) -> Lookup:
+        """Look terms up without those in more than `COMMON` memories, unless there are no others.
+
+        What is left decides which memories are about one subject, whatever else they share.
+        """
+        lookup, holding = self.look_up(terms), self.index.statistics.holding
+        weights, titles = (
+            {term: weight for term, weight in part.items() if holding(term) <= COMMON}
+            for part in (lookup.weights, lookup.titles)
+        )
+        return replace(lookup, weights=weights, titles=titles) if weights else lookup
+
+    def match_question(self, terms: Sequence[Word]) -> tuple[Lookup, Matches]:
+        """The rows that match the terms of a question: kept until another one, or a change."""
+        statistics = self.index.statistics
+        question = self._question
+        if question is None or question[0] is not statistics or question[1] != terms:
+            lookup = self.look_up(terms)
+            question = self._question = statistics, terms, lookup, self.match(lookup)
+        return question[2:]
 
     def match(self, lookup: Lookup) -> Matches:
         """All rows that match."""
