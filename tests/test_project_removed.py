@@ -56,6 +56,6 @@ def test_a_removed_project_leaves_no_file(tmp_path: Path, killed: bool) -> None:
         (check,) = [one for one in memory.doctor() if one.name == "section index"]
         assert check.ok
         assert check.detail.startswith("2 sections and notes, words of 2 on disk")
-        assert len([place for place in words.iterdir() if place.is_dir()]) == 1
+        assert {place.name for place in words.iterdir()} == {"sections.words", "erase.lock"}
         assert memory.recall_context("herons").primary_targets
         assert not memory.recall_context("quokka_of").primary_targets

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from anaphora.container.feature import FeatureServices
 from anaphora.container.services import service
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from anaphora.store.records.forgetting import ForgottenRecords
     from anaphora.store.records.store import Records
     from anaphora.values.memories import Forgotten, SurvivingSource
+
+_FOLDER: Final = "documents"
+"""The folder of the index of sections, among those of a namespace."""
 
 
 class DocumentServices(FeatureServices):
@@ -40,7 +43,7 @@ class DocumentServices(FeatureServices):
         """The index of document sections."""
         from anaphora.features.documents.store import section_names
 
-        return self.services.record_index("documents", self.store.sections, section_names)
+        return self.services.record_index(_FOLDER, self.store.sections, section_names)
 
     @service
     def writing(self) -> DocumentWriter:
@@ -146,7 +149,8 @@ class DocumentServices(FeatureServices):
 
     def purge(self) -> None:
         """As in `FeatureServices`."""
-        if self.store.holds_any() or "index" in vars(self):
+        # The last document may be gone from the home already, but not from the index's files.
+        if "index" in vars(self) or (self.services.index_folder / _FOLDER).is_dir():
             self.index.purge()
 
     def counts(self) -> Mapping[str, int]:
