@@ -32,6 +32,7 @@ COMMANDS: Mapping[str, str] = {
     "speed": f"python -m bench {_DATA} --only speed",
     "memory_speed_10000": f"python -m bench.speed {_DATA} --size 10000",
     "hooks": f"python -m bench.hooks {_DATA}",
+    "server": f"python -m bench.server {_DATA}",
     "resident": "python -m bench.resident",
     "week": "python -m tools.week",
     "durability": f"python -m bench {_DATA} --only durability",
