@@ -439,8 +439,8 @@ CLAIMS: Final = (
         closing=_cost(_OURS, "closed after that, s", ".2f"),
     ),
     Claim(
-        "A query over 10,000 turns, without its embedding, takes {chroma} ms in Chroma, {ours} ms in"
-        " Anaphora and {lance} ms in LanceDB. With sixteen threads in one process, they answer"
+        "A query over 10,000 turns, without its embedding, takes {chroma} ms in Chroma, {ours} ms"
+        " in Anaphora and {lance} ms in LanceDB. With sixteen threads in one process, they answer"
         " {chroma_many}, {ours_many} and {lance_many} queries per second, respectively. Resident"
         " memory is {ours_size} MB for Anaphora, {chroma_size} MB for Chroma and {lance_size} MB"
         " for LanceDB.",
