@@ -513,3 +513,43 @@ def test_a_forgotten_memory_leaves_the_snapshot(tmp_path: Path) -> None:
         home.index.sync()
         assert not place.exists()
         assert_as_without(home)
+
+
+@pytest.mark.parametrize("cap", [EXACT_CAP])
+def test_related_memories_share_words_that_few_have(
+    home: MemoryHome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A word of more than `COMMON` memories makes no two related, unless there is no other."""
+    monkeypatch.setattr("anaphora.index.memories.words.COMMON", 3)
+    gardens = [home.put(f"garden {word}") for word in ("tea", "cat", "dog")]
+    heron, other_heron = home.put("heron garden"), home.put("heron paris")
+    texts = {heron: "heron garden", gardens[0]: "garden"}
+    index = home.open_index()
+    related = index.related(asked(home, "heron", limit=3), texts)
+    ids = related.candidates.columns.ids
+    ids_by_text = {
+        record_id: {ids[place] for place in places.tolist()}
+        for record_id, (places, _) in related.of.items()
+    }
+    assert ids_by_text[heron] == {heron, other_heron}
+    assert len(ids_by_text[gardens[0]]) == 3
+    assert ids_by_text[gardens[0]] <= {*gardens, heron}
+
+
+@SIDES
+def test_related_memories_are_the_same_looked_up_together(home: MemoryHome) -> None:
+    rng = random.Random(3)
+    texts = {}
+    for _ in range(40):
+        text = some_text(rng)
+        texts[home.put(text)] = text
+    query = asked(home, "tea in vienna", limit=5)
+    together = home.open_index().related(query, texts)
+    ids = together.candidates.columns.ids
+    for record_id, text in texts.items():
+        alone = home.open_index(record_id).related(query, {record_id: text})
+        places, closeness = together.of[record_id]
+        alone_places, alone_closeness = alone.of[record_id]
+        alone_ids = alone.candidates.columns.ids
+        assert [ids[at] for at in places] == [alone_ids[at] for at in alone_places]
+        assert closeness == pytest.approx(alone_closeness, nan_ok=True)

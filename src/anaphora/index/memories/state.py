@@ -321,8 +321,8 @@ class MemoryState:
     ) -> Matches:
         """Rows of `keep` that match words: the best `limit` and those that tie with the last, but
         not with ever so many of them; or all."""
-        kept = keep[matches.rows]
-        rows, shares = matches.rows[kept], matches.shares[kept]
+        is_visible = keep[matches.rows]
+        rows, shares = matches.rows[is_visible], matches.shares[is_visible]
         if not query.all_words and 0 < query.limit < len(rows):
             cut_index = len(rows) - query.limit
             least_share = np.partition(shares, cut_index)[cut_index]

@@ -178,11 +178,6 @@ class WordIndex:
         """Waiting rows that match, with the sum of their fields' BM25."""
         return self._sums(self.postings, weights)
 
-    def all(self, weights: Sequence[Mapping[str, float]]) -> tuple[Rows, Scores]:
-        """All rows that match, with the sum of their fields' BM25."""
-        sums = [self._sums(postings, weights) for postings in self.statistics.parts]
-        return np.concatenate([rows for rows, _ in sums]), np.concatenate([s for _, s in sums])
-
     def _sums(
         self, postings: Postings, weights: Sequence[Mapping[str, float]]
     ) -> tuple[Rows, Scores]:
