@@ -305,13 +305,16 @@ def well_formed(found: Recall[Any]) -> None:
 
 
 def _of_its_time(found: Recall[TurnHit], query: str, place: _Place) -> None:
-    """A question for a time alone: turns of that time and no others, or a notice."""
+    """A question for a time alone: turns of that time or that name a day of it, or a notice."""
     asked = Question.read(query, place.clock())
     spans = asked.times
     if len(query) > 200 or not asked.asks_time_alone:
         return
     for hit in found:
-        expect(any(one.start <= hit.ts < one.end for one in spans), (query, hit, spans))
+        named = Question.read(hit.text, place.clock()).times
+        moments = (hit.ts, *(time.start for time in named))
+        of_its_time = any(one.start <= at < one.end for one in spans for at in moments)
+        expect(of_its_time, (query, hit, spans))
     expect(bool(found.hits or found.notices) or place.home.name == "empty", (query, found))
 
 
