@@ -146,8 +146,12 @@ class MemoryWords:
                 worths[matched_shares == 1.0] = WHOLE_WORTH
                 least_shares = np.maximum(least_shares, np.round(worth * worths, 5))
         if lookup.exact:
-            held = [add_up(term in group for term in weights) > 0 for group in lookup.exact]
-            exact_shares = np.round(EXACT_WORTH * (np.sum(held, axis=0) / len(held)), 5)
+            group_matches = [
+                add_up(term in group for term in weights) > 0 for group in lookup.exact
+            ]
+            exact_shares = np.round(
+                EXACT_WORTH * (np.sum(group_matches, axis=0) / len(group_matches)), 5
+            )
             least_shares = np.maximum(least_shares, exact_shares)
         at = np.searchsorted(rows, rare_rows)
         shares[at] = np.maximum(shares[at], least_shares)

@@ -157,11 +157,10 @@ class WordIndex:
         for postings in self.statistics.parts:
             if postings.count:
                 occurrences = postings.occurrences(weights)
-                keys = occurrences.keys
-                keys = self._row_of[keys] if postings is self.segment else keys
-                counting = keys >= 0
+                key_rows = self._rows_of_keys(postings, occurrences.keys)
+                counting = key_rows >= 0
                 numbers.append(occurrences.term_numbers[counting])
-                rows.append(keys[counting])
+                rows.append(key_rows[counting])
                 parts.append(bm25(occurrences, weights.values(), average)[counting])
         return np.concatenate(numbers), np.concatenate(rows), np.concatenate(parts)
 
@@ -181,12 +180,13 @@ class WordIndex:
     def _sums(
         self, postings: Postings, weights: Sequence[Mapping[str, float]]
     ) -> tuple[Rows, Scores]:
-        keys, parts = [np.empty(0, np.int64)], [np.empty(0, np.float32)]
+        key_rows, parts = [np.empty(0, np.int64)], [np.empty(0, np.float32)]
         for field, field_weights in enumerate(weights):
             matches, scores = score(postings, field_weights, self.statistics.average(field), field)
-            keys.append(self._row_of[matches] if postings is self.segment else matches)
+            key_rows.append(self._rows_of_keys(postings, matches))
             parts.append(scores)
-        rows, counting = np.concatenate(keys), np.concatenate(keys) >= 0
+        rows = np.concatenate(key_rows)
+        counting = rows >= 0
         sums: Scores = np.bincount(rows[counting], np.concatenate(parts)[counting]).astype(float)
         matching = np.flatnonzero(sums)
         return matching, sums[matching]
@@ -195,25 +195,28 @@ class WordIndex:
         """The rows that have all these distinct terms in the first field."""
         rows = [np.empty(0, np.int64)]
         for postings in self.statistics.parts:
-            keys = postings.occurrences(terms).keys
-            keys = self._row_of[keys] if postings is self.segment else keys
-            rows.append(np.flatnonzero(np.bincount(keys[keys >= 0]) == len(terms)))
+            key_rows = self._rows_of_keys(postings, postings.occurrences(terms).keys)
+            rows.append(np.flatnonzero(np.bincount(key_rows[key_rows >= 0]) == len(terms)))
         return np.concatenate(rows)
 
     def occurrences(self, terms: Collection[str], field: int, rows: Rows) -> Iterator[Occurrences]:
         """Where terms occur in a field of some rows; the keys are indexes of `rows`."""
         for postings in self.statistics.parts:
             term_numbers, keys, counts, lengths = postings.occurrences(terms, field)
-            keys = self._row_of[keys] if postings is self.segment else keys
+            key_rows = self._rows_of_keys(postings, keys)
             at = np.full(
-                max(int(rows.max(initial=-1)), int(keys.max(initial=-1))) + 2, -1, np.int64
+                max(int(rows.max(initial=-1)), int(key_rows.max(initial=-1))) + 2, -1, np.int64
             )
             at[rows] = np.arange(len(rows))
             # A document that does not count has the row -1: the last of `at`.
-            in_rows = np.flatnonzero(at[keys] >= 0)
+            in_rows = np.flatnonzero(at[key_rows] >= 0)
             yield Occurrences(
-                term_numbers[in_rows], at[keys[in_rows]], counts[in_rows], lengths[in_rows]
+                term_numbers[in_rows], at[key_rows[in_rows]], counts[in_rows], lengths[in_rows]
             )
+
+    def _rows_of_keys(self, postings: Postings, keys: Rows) -> Rows:
+        """The row of each key of postings, -1 for a document that does not count."""
+        return self._row_of[keys] if postings is self.segment else keys
 
     def places(self, rows: Rows) -> Rows:
         """The place of each row's document in the segment, 0 for a row without one."""
