@@ -29,8 +29,7 @@ def forget_any(
         return forgotten_records
     if forgotten_records.count and not soft:
         services.jobs.cancel_erasures(frozenset(forgotten_records.ids))
-        # The words must leave the index's files too, before this returns: those that hold
-        # any are removed here, and made again behind this call, which takes a while.
+        # The words must leave the index's files too, before this returns.
         services.memory.index.purge()
     # A memory that was softly forgotten before is still there.
     if not forgotten_records.count and record_id and not services.memory.records.many([record_id]):
