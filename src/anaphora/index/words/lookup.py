@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Final, TypeAlias
 
-from anaphora.index.words.postings import WordStatistics, idf
+from anaphora.index.words.postings import WordStatistics, idf, numbers_of
 from anaphora.language.analyser import QueryWord, token_of
 from anaphora.language.languages.language import ENGLISH
 
@@ -139,15 +140,12 @@ class _Looking:
         return self._add_nearest(word) if word.form and not word.exact else 0.0
 
     def _count_holders(self, tokens: Iterable[str]) -> dict[str, int]:
-        statistics, counts = self._statistics, {}
-        for token in tokens:
-            term, title_term = self._term_of(token), self._term_of(TITLE + token)
-            if count := statistics.holding(term):
-                counts[term] = count
-            if count := statistics.holding(title_term):
-                counts[title_term] = count
-                statistics.title_terms.add(title_term)
-        return counts
+        pairs = [(self._term_of(token), self._term_of(TITLE + token)) for token in tokens]
+        terms = list(chain.from_iterable(pairs))
+        counts = self._statistics.holding_each(numbers_of(terms)).tolist()
+        counts_by_term = {term: count for term, count in zip(terms, counts, strict=True) if count}
+        self._statistics.title_terms.update(title for _, title in pairs if title in counts_by_term)
+        return counts_by_term
 
     def _add_terms(self, counts: dict[str, int], factor: float = 1.0) -> float:
         """Add terms that mean the same: they are as rare as all of them together."""

@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.index.words.postings import term_number
+from anaphora.index.words.postings import MOST, term_number
 from anaphora.index.words.segment import (
     FORM,
     LINES_OF_DOCUMENTS,
@@ -31,12 +31,6 @@ SUBJECTS: Final = "subjects"
 
 _OF_DOCUMENTS: Final = ("numbers", "digests", "lengths", "forward_sizes")
 """Columns with a cell for each document."""
-
-_OF_POSTINGS: Final = ("places", "counts")
-"""Columns with a cell for each posting."""
-
-_MOST: Final = 65_535
-"""The most occurrences of a term in a document that are counted."""
 
 
 class CutShort(Exception):
@@ -104,7 +98,7 @@ def columns_of(
         "terms": numbers[order],
         "starts": starts.astype(np.int64),
         "places": (distinct_codes % room).astype(np.uint32),
-        "counts": np.minimum(counts, _MOST).astype(np.uint16),
+        "counts": np.minimum(counts, MOST).astype(np.uint16),
         "numbers": np.array([document.number for document in documents], np.int64),
         "digests": np.array([document.digest for document in documents], np.uint64),
         "lengths": lengths[:-1],
@@ -156,7 +150,7 @@ def join(old: Columns, new: Columns) -> Columns:
     )
     joined: Columns = {"terms": terms, "starts": starts}
     new = {**new, "places": new["places"] + np.uint32(len(old["numbers"]))}
-    for name in _OF_POSTINGS:
+    for name in ("places", "counts"):
         joined[name] = np.empty(len(targets), old[name].dtype)
         joined[name][targets] = np.concatenate((old[name], new[name]))
     forward = (of_old[old["forward"]], of_new[new["forward"]])
