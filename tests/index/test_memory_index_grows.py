@@ -209,9 +209,8 @@ def _found(index: MemoryIndex, home: MemoryHome, question: str) -> dict[str, flo
 
 def _relatives(index: MemoryIndex, home: MemoryHome, ids: list[str]) -> dict[str, set[str]]:
     query = MemoryQuery(moment=home.now, limit=1_000)
-    related = index.related(query, index.subjects(ids))
-    of = related.candidates.columns.ids
-    return {key: {of[place] for place in places} for key, (places, _) in related.of.items()}
+    related = index.related(query, index.subjects(ids)).of
+    return {key: {record_id for record_id, _ in pairs} for key, pairs in related.items()}
 
 
 def _write(index: MemoryIndex) -> None:

@@ -96,7 +96,8 @@ class MemoryWords:
         a text has no others.
         """
         statistics, count = self.index.statistics, len(visible)
-        of_texts = np.repeat(np.arange(len(subjects)), list(map(len, subjects)))
+        sizes = np.array([len(terms) for terms in subjects], np.int64)
+        of_texts = np.repeat(np.arange(len(subjects)), sizes)
         numbers = np.concatenate([np.empty(0, np.uint64), *subjects])
         holding = statistics.holding_each(numbers)
         is_telling = holding <= COMMON

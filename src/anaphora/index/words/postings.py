@@ -49,9 +49,6 @@ MOST: Final = 65_535
 """The most occurrences of a term in a document that are counted."""
 
 SHIFT: Final = 61
-_NUMBERED: Final = 16_384
-"""The most terms whose numbers are kept."""
-
 _SPARSE: Final = 16
 """From so many rows for each match on, matches are sorted instead of added to all rows."""
 
@@ -61,7 +58,7 @@ def idf(documents: int, holding: int) -> float:
     return math.log(1.0 + (documents - holding + 0.5) / (holding + 0.5))
 
 
-@lru_cache(maxsize=_NUMBERED)
+@lru_cache(maxsize=16_384)
 def term_number(term: str, field: int) -> int:
     """The number of a term: those of one field lie together, words as written at the end."""
     digest = hashlib.blake2b(term.encode("utf-8", "surrogatepass"), digest_size=8).digest()

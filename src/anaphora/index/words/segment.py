@@ -13,6 +13,7 @@ import json
 import mmap
 import os
 from collections.abc import Collection
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
@@ -68,7 +69,6 @@ class Segment:
             column = np.ndarray(shape, dtype, self._bytes.data, at)
             self.columns[name] = column
             at += column.nbytes + -column.nbytes % WORD
-        self._vocabulary: Vocabulary | None = None
         self.refresh()
 
     def refresh(self) -> None:
@@ -104,12 +104,10 @@ class Segment:
         """The digest of one document's tokens."""
         return int(self.columns["digests"][place - 1])
 
-    @property
+    @cached_property
     def vocabulary(self) -> Vocabulary:
         """The words of its documents as written; read once."""
-        if self._vocabulary is None:
-            self._vocabulary = Vocabulary(filter(None, lines_of(self.columns["forms"])))
-        return self._vocabulary
+        return Vocabulary(filter(None, lines_of(self.columns["forms"])))
 
     def holding(self, numbers: TermNumbers) -> NDArray[np.int64]:
         """How many documents have the term of each of these numbers."""
