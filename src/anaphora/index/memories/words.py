@@ -147,8 +147,7 @@ class MemoryWords:
         shares: Shares,
     ) -> None:
         """Give the rows with rare words their least share."""
-        is_rare = self.index.statistics.holding_each(numbers_of(weights)) <= RARE
-        entries = np.flatnonzero(is_rare[numbers])
+        entries = np.flatnonzero(np.bincount(numbers)[numbers] <= RARE)
         if not len(entries):
             return
         rare_rows, places = np.unique(matches[entries], return_inverse=True)

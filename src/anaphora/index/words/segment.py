@@ -111,13 +111,14 @@ class Segment:
 
     def holding(self, numbers: TermNumbers) -> NDArray[np.int64]:
         """How many documents have the term of each of these numbers."""
-        counts: NDArray[np.int64] = np.diff(self._counting[self._find_terms(numbers)], axis=0)[0]
+        before, after = self._counting[self._find_terms(numbers)]
+        counts: NDArray[np.int64] = after - before
         return counts
 
     def _find_terms(self, numbers: TermNumbers) -> Places:
         """Where the terms of these numbers begin and end, shape (2, N)."""
         terms = self.columns["terms"]
-        return np.stack([terms.searchsorted(numbers, side) for side in ("left", "right")])
+        return np.array([terms.searchsorted(numbers), terms.searchsorted(numbers, "right")])
 
     def occurrences(self, numbers: TermNumbers, field: int = 0) -> Occurrences:
         """Where the terms of these numbers occur, with the lengths of a field; keys are places."""
