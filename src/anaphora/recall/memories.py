@@ -29,7 +29,6 @@ from anaphora.recall.currency import COMPARABLE, GROUPS, RELATED, Candidate, ord
 from anaphora.recall.former import REASON, PastAsked, read_chains, with_chain
 from anaphora.recall.likelihood import with_floor
 from anaphora.recall.narrowing import days_of, tell_coming
-from anaphora.recall.passages import FAR
 from anaphora.recall.query import BLANK, check_count, check_share, query_vector
 from anaphora.recall.question import Question, prepare
 from anaphora.recall.reading import (
@@ -291,23 +290,16 @@ class MemoryRecall:
             else _join(candidates, self.notes.index.excluded(lookup))
         )
 
-    def related(self, lookup: MemoryQuery, texts: Mapping[str, str]) -> Related:
-        """For each id of `texts`, what the indexes hold in the words of its text."""
+    def related(self, lookup: MemoryQuery, record_ids: Iterable[str]) -> Related:
+        """For each id that an index has, what the indexes hold about the same."""
         from anaphora.index.memories.state import Related
 
-        lookup = replace(lookup, limit=RELATED)
-        related = self.index.related(lookup, texts)
-        if self.notes is None or not len(self.notes.index):
-            return related
-        notes, count = self.notes.index.related(lookup, texts), len(related.candidates.columns.ids)
-        of = {
-            record_id: (
-                np.concatenate((places, notes.of[record_id][0] + count)),
-                np.concatenate((closeness, notes.of[record_id][1])),
-            )
-            for record_id, (places, closeness) in related.of.items()
-        }
-        return Related(_join(related.candidates, notes.candidates), of)
+        notes = () if self.notes is None or not len(self.notes.index) else (self.notes.index,)
+        indexes = (self.index, *notes)
+        subjects = {k: terms for i in indexes for k, terms in i.subjects(record_ids).items()}
+        parts = [index.related(replace(lookup, limit=RELATED), subjects) for index in indexes]
+        of = {key: [pair for part in parts for pair in part.of[key]] for key in subjects}
+        return Related(_join(*(part.candidates for part in parts)), of)
 
     def _find_candidates(self, lookup: MemoryQuery) -> tuple[Candidates, ...]:
         """Those of each index: the very same ones while nothing changed and nothing expired."""
@@ -404,7 +396,7 @@ class _AnswerBuilder:
     _scores: MemoryScores = field(init=False)
     _indexes: dict[str, int] = field(init=False)
     _read: dict[str, MemoryRecord] = field(default_factory=dict)
-    _related: dict[str, list[tuple[str, float]]] = field(default_factory=dict)
+    _related: dict[str, Sequence[tuple[str, float]]] = field(default_factory=dict)
     _titles: dict[str, str] = field(default_factory=dict)
     # How many are looked up at once, since a group of each is likely to be made.
     _ahead: int = GROUPS
@@ -591,7 +583,7 @@ class _AnswerBuilder:
             self._look_up_related(of, candidate)
         alike = self._lane.embedder.calibration.alike
         least_score, scores = LEAST_SHARE * candidate.score, self._scores.score
-        for record_id, closeness in self._related[of]:
+        for record_id, closeness in self._related.get(of, ()):
             index, record = self._indexes[record_id], self._read.get(record_id)
             if record is not None and scores[index] >= least_score:
                 yield self._make_candidate(index, record, alike.apply_to(closeness))
@@ -601,15 +593,15 @@ class _AnswerBuilder:
 
         Those that were no candidates become ones.
         """
-        texts = {of: candidate.text[:FAR]}
+        related_to = {of: None}
         least_score, ids = COMPARABLE * candidate.score, self._found.columns.ids
         for index in self._scores.order.tolist():
             record = self._read.get(ids[index])
-            if len(texts) == self._ahead or self._scores.score[index] < least_score:
+            if len(related_to) == self._ahead or self._scores.score[index] < least_score:
                 break
             if record is not None and record.id not in self._related:
-                texts.setdefault(record.id, record.text[:FAR])
-        related = self._lane.related(self._lookup, texts)
+                related_to[record.id] = None
+        related = self._lane.related(self._lookup, related_to)
         columns, ids = related.candidates.columns, related.candidates.columns.ids
         new_places = [at for at, record_id in enumerate(ids) if record_id not in self._indexes]
         if new_places:
@@ -622,9 +614,7 @@ class _AnswerBuilder:
             for record_id in new_ids:
                 self._indexes[record_id] = len(self._indexes)
         self._records(ids)
-        for record_id, (places, closeness) in related.of.items():
-            related_ids = (ids[place] for place in places.tolist())
-            self._related[record_id] = [*zip(related_ids, closeness.tolist(), strict=True)]
+        self._related |= related.of
 
     def _records(self, ids: Iterable[str]) -> Mapping[str, MemoryRecord]:
         """What is known of these ids, and of others: each is read once, after the search."""
