@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from typing import Final
 
 from anaphora.recall.view_cache import ViewCache
 from anaphora.values.memories import MemoryRecord
 
-Neighbours: TypeAlias = tuple[tuple[str, str], ...]
-"""The other ends of a memory's links, the closest first, each with the kind of the link."""
-
 MOST_TEXT: Final = 4_000_000
 """Characters of records that are held for the next questions, as long as nothing changes."""
-MOST_LINKS: Final = 100_000
-"""Links between memories that are held for them."""
 
 _OVERHEAD: Final = 500
 
@@ -27,7 +22,7 @@ def _weigh_record(record: MemoryRecord) -> int:
 
 @dataclass(frozen=True, slots=True)
 class RecordReads:
-    """Records and links of one namespace, as they were at the last version asked about.
+    """Records of one namespace, as they were at the last version asked about.
 
     `version` is one that the database had before anything was read: what was read under it is at
     least as new, and may be given to a later reader at that version.
@@ -35,9 +30,6 @@ class RecordReads:
 
     records: ViewCache[MemoryRecord] = field(
         default_factory=lambda: ViewCache(MOST_TEXT, _weigh_record)
-    )
-    neighbours: ViewCache[Neighbours] = field(
-        default_factory=lambda: ViewCache(MOST_LINKS, lambda ends: 1 + len(ends))
     )
 
     def many(

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from anaphora.errors import AnaphoraError, SealChanged
 from anaphora.index.life_cycle import IndexLife
 from anaphora.index.memories.filters import MemoryFilters
+from anaphora.index.memories.links import MemoryLinks
 from anaphora.index.memories.rows import NEVER, MemoryRows, Moment
 from anaphora.index.memories.snapshot import RowsSnapshot, SnapshotFile
 from anaphora.index.memories.state import Candidates, MemoryQuery, MemoryState, Related
@@ -35,6 +36,7 @@ from anaphora.index.words.lookup import Word
 from anaphora.index.words.writing import IndexedDocument
 from anaphora.settings import EXACT_CAP
 from anaphora.store.crypto.index import CLEAR_INDEX, IndexSealer
+from anaphora.store.records.rows import CLOSENESS
 from anaphora.store.records.store import Records
 from anaphora.store.records.titles import record_title
 from anaphora.store.records.vectors import RecordVectors
@@ -146,6 +148,7 @@ class MemoryIndex:
         self._put_missing()
         words.purge()
         state.vectors.load(state.rows)
+        self._take_links(-1)
         return len(state.rows)
 
     def take(self, written: WrittenRecords) -> None:
@@ -157,6 +160,7 @@ class MemoryIndex:
             if self._life.closed or self._life.seq != written.before:
                 return
             self._index_records(written.records)
+            self._state.links.put(self._state.rows, written.links)
             self._state.vectors.take(self._state.rows, written)
             self._purge_files()
             self._life.seq = written.after
@@ -189,9 +193,17 @@ class MemoryIndex:
                 changed_count += 1
                 state.words.index.drop(row)
                 state.vectors.drop(row)
+        # Deleted ones that came back since are without the links that they had.
+        came_back = any(state.rows.row(record_id) >= 0 for _, record_id in tombstones)
+        self._take_links(-1 if came_back else since)
         state.vectors.sync(state.rows)
         self._purge_files()
         return changed_count
+
+    def _take_links(self, since: int) -> None:
+        if since < 0:
+            self._state.links = MemoryLinks()
+        self._state.links.put(self._state.rows, self._records.links_since(since, CLOSENESS))
 
     def _purge_files(self) -> None:
         """Remove deleted and replaced memories from the disk."""
@@ -271,6 +283,11 @@ class MemoryIndex:
             return [[(rows.ids[row], cosine) for row, cosine in hits] for hits in hits_by_vector]
 
         return self._answer(find)
+
+    def links(self, record_id: str) -> list[tuple[str, str]]:
+        """The ids linked with this one, each with the kind, as last read: the closest first."""
+        with self._life.held():
+            return self._state.links.of(self._state.rows, record_id)
 
     def visible(self, record_ids: Sequence[str], moment: datetime, *, past: bool) -> set[str]:
         """Which of these memories may be shown at `moment`."""
