@@ -171,28 +171,30 @@ class Operation:
         """The meaning and bounds of one parameter. No type is resolved."""
         return described_as(name, self.described)
 
-    def record(self, view: HomeView, ids: Iterable[str], question: str = "") -> None:
+    def record(self, services: Any, ids: Iterable[str], question: str = "") -> None:
         """Add the call to the audit trail, if one is kept. `StoreError` if that fails."""
         rule = self.audit
         if rule is None:
             return
-        features = view._services().features
-        auditing = [feature for feature in features if feature.is_auditing()]
+        auditing = [feature for feature in services.features if feature.is_auditing()]
         # `ids` can be read once, and only where they are recorded.
         distinct_ids = list(dict.fromkeys(ids)) if auditing else []
         for feature in auditing:
             feature.after_call(rule.action, rule.lane, distinct_ids, question)
 
-    def tell(self, view: HomeView, answer: AnswerT, question: str) -> AnswerT:
-        """Tell listeners and the audit trail what the call returned; that, with its notices."""
+    def tell(self, view: HomeView, services: Any, answer: AnswerT, question: str) -> AnswerT:
+        """Tell listeners and the audit trail what the call returned; that, with its notices.
+
+        `services` are those that answered, None where the call did not ask for them.
+        """
         if self.event:
             container = view._container
             container.tell(self.event, answer)
             if self.question:
-                notices = container.languages.of_question(view._services(), question)
+                notices = container.languages.of_question(services or view._services(), question)
                 answer = with_notices(answer, notices)
         if self.audit is not None and self.audit.ids is not None:
-            self.record(view, self.audit.ids(answer), question)
+            self.record(services or view._services(), self.audit.ids(answer), question)
         return answer
 
     def question_of(self, args: list[Any], named: dict[str, Any]) -> str:
@@ -309,11 +311,11 @@ def _counted(described: Operation) -> Callable[..., Any]:
     def call(self: HomeView, /, *args: Any, **named: Any) -> Any:
         positional = apply((self, *args), named)
         container = self._container
-        with times_shown_in(container.clock.zone), container.calls.under_way():
+        with times_shown_in(container.clock.zone), container.calls:
             if recorded_first:
-                described.record(self, ())
+                described.record(self._services(), ())
             answer = function(*positional, **named)
-            return described.tell(self, answer, described.question_of(positional, named))
+            return described.tell(self, None, answer, described.question_of(positional, named))
 
     return call
 
@@ -326,17 +328,17 @@ def _asked(described: Operation) -> Callable[..., Any]:
     def call(self: HomeView, /, *args: Any, **named: Any) -> Any:
         positional = apply((self, *args), named)
         container = self._container
-        with times_shown_in(container.clock.zone), container.calls.under_way():
+        with times_shown_in(container.clock.zone), container.calls:
             with limited(named.get("timeout")) if has_timeout else nullcontext():
                 services = self._services()
                 answer = function(*positional, **named)
                 if container.stand_in is not None:
-                    current_services = self._services()
-                    if current_services is not services:
+                    earlier_services, services = services, self._services()
+                    if services is not earlier_services:
                         # The endpoint went away meanwhile.
                         answer = function(*positional, **named)
-                    answer = with_stand_in(self, current_services, answer)
-            return described.tell(self, answer, described.question_of(positional, named))
+                    answer = with_stand_in(self, services, answer)
+            return described.tell(self, services, answer, described.question_of(positional, named))
 
     return call
 

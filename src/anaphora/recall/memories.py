@@ -40,7 +40,7 @@ from anaphora.recall.reading import (
     pair_judge,
     titled_text,
 )
-from anaphora.recall.record_reads import RecordReads
+from anaphora.recall.record_reads import record_cache
 from anaphora.recall.view_cache import ViewCache
 from anaphora.store.codecs import to_micros
 from anaphora.store.filters import parse
@@ -139,7 +139,7 @@ class MemoryRecall:
     title_of: Callable[[MemoryRecord], str] = record_title
     judge: PairJudge = judge_pairs
     reader: ReaderService | None = None
-    reads: RecordReads = field(default_factory=RecordReads)
+    reads: ViewCache[MemoryRecord] = field(default_factory=record_cache)
     answers: ViewCache[_RankedHits] = field(default_factory=lambda: ViewCache(_ANSWERS_KEPT))
 
     @property
@@ -203,13 +203,12 @@ class MemoryRecall:
             terms=() if bare else question.asked_words,
             all_words=vector is None,
             every=every or alone,
-            times=_look_up_times(question),
+            times=_look_up_times(question) if question.times else (),
             within=alone,
         )
-        lookup, parts = self._search(lookup, every, degradations)
-        candidates = _join(*parts)
+        lookup, parts, candidates = self._search(lookup, every, degradations)
         # What was read for earlier questions is of the home as it was sealed then.
-        self.records.check()
+        self.records.sealer.check()
         least_score = -math.inf if min_score is None else min_score
         lowest = 0.0 if every or alone else floor
         key = (question.text, mode, top_k, least_score, keep, as_of, window, lowest)
@@ -232,8 +231,9 @@ class MemoryRecall:
 
     def _search(
         self, lookup: MemoryQuery, every: bool, degraded: list[Degraded]
-    ) -> tuple[MemoryQuery, tuple[Candidates, ...]]:
-        """What was looked for in the end, and what each index found; `degraded` gets what lacked.
+    ) -> tuple[MemoryQuery, tuple[Candidates, ...], Candidates]:
+        """What was looked for in the end, and what each index found, and both; `degraded` gets what
+        lacked.
 
         Where nothing is of the times alone that a question asks for, all is looked for: what comes
         closest is told.
@@ -254,11 +254,12 @@ class MemoryRecall:
             parts = self._find_candidates(lookup)
             if _count_pending(parts) and self.later is not None:
                 self.later()
-        degraded.extend(_join(*parts).degraded)
+        candidates = _join(*parts)
+        degraded.extend(candidates.degraded)
         if pending := _count_pending(parts):
             reason = f"{pending} memories have no vector yet and are found by words only"
             degraded.append(Degraded("embeddings", f"{reason}; {FINISH_VECTORS}"))
-        return lookup, parts
+        return lookup, parts, candidates
 
     def _report_damaged(self) -> tuple[Degraded, ...]:
         damaged_records = self.records.unreadable()
@@ -270,7 +271,7 @@ class MemoryRecall:
 
     def many(self, record_ids: Iterable[str]) -> dict[str, MemoryRecord]:
         """The memories and notes of these ids that exist, by id."""
-        self.records.check()
+        self.records.sealer.check()
         return self.reads.many(self.records.version(), record_ids, self.read_records)
 
     def read_records(self, ids: list[str]) -> dict[str, MemoryRecord]:
@@ -312,9 +313,9 @@ class MemoryRecall:
     def _find_candidates(self, lookup: MemoryQuery) -> tuple[Candidates, ...]:
         """Those of each index: the very same ones while nothing changed and nothing expired."""
         memories = self.index.candidates(lookup)
-        return (
-            (memories,) if self.notes is None else (memories, self.notes.index.candidates(lookup))
-        )
+        if self.notes is None:
+            return (memories,)
+        return memories, self.notes.index.candidates(lookup, memories.version)
 
 
 def _look_up_times(question: Question) -> tuple[AskedTime, ...]:

@@ -92,7 +92,7 @@ class MemoryIndex:
         self._term_of = sealer.token_key if sealer.sealed else None
         words = directory / "words"
         self._file = WordFile(
-            words, "memories.words", FIELDS, sealer.mark, records.check, self._list_changed
+            words, "memories.words", FIELDS, sealer.mark, records.sealer.check, self._list_changed
         )
         self._snapshot = SnapshotFile(directory / "rows.bin", sealer)
         # The snapshot on disk as last known, without its columns.
@@ -222,16 +222,20 @@ class MemoryIndex:
         with self._life.lock:
             return self._state.rows.known()
 
-    def candidates(self, query: MemoryQuery) -> Candidates:
-        """Up to `limit` memories by meaning and as many by words, of those that may be shown."""
-        return self._answer(lambda: self._state.candidates(query, self._life.seq))
+    def candidates(self, query: MemoryQuery, version: int | None = None) -> Candidates:
+        """Up to `limit` memories by meaning and as many by words, of those that may be shown.
+
+        `version` is a number that the database had in this call: with it nothing is new.
+        """
+        return self._answer(lambda: self._state.candidates(query, self._life.seq), version)
 
     def related(self, query: MemoryQuery, texts: Mapping[str, str]) -> Related:
         """For each id of `texts`, the `limit` memories that share most of its text's words.
 
-        They are scored for `query`; each has its closeness to the memory of that id.
+        They are scored for `query`; each has its closeness to the memory of that id. They are
+        those of the last question for `candidates`.
         """
-        return self._answer(lambda: self._state.related(query, texts, self._life.seq))
+        return self._life.use(lambda: self._state.related(query, texts, self._life.seq))
 
     def matching(self, terms: Sequence[Word], limit: int) -> tuple[str, ...]:
         """The ids of the best memories with any of the terms, including past ones."""
@@ -298,11 +302,12 @@ class MemoryIndex:
             visible_positions = existing[rows.visible(Moment(moment, past), rows_[existing])]
             return {record_ids[at] for at in visible_positions.tolist()}
 
-    def _answer(self, find: Callable[[], ResultT]) -> ResultT:
+    def _answer(self, find: Callable[[], ResultT], version: int | None = None) -> ResultT:
         """Catch up and answer; if the ANN index cannot be read, do without it."""
 
         def answer() -> ResultT:
-            self.sync()
+            if version != self._life.seq:
+                self.sync()
             return find()
 
         return self._life.use(answer)

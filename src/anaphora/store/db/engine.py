@@ -190,8 +190,10 @@ class Database:
 
     def version(self, namespace: str) -> int:
         """The last sequence number committed in `namespace`, 0 before the first write."""
-        rows = self.rows(
-            "SELECT seq FROM head WHERE namespace = :namespace", {"namespace": namespace}
+        # Every question reads it: a number need not be unescaped.
+        rows = self._plain_rows(
+            "SELECT seq FROM head WHERE namespace = :namespace",
+            {"namespace": escape_cell(namespace)},
         )
         return int(rows[0][0]) if rows else 0
 

@@ -224,10 +224,6 @@ class Records(RecordReader[MemoryRecord]):
         self._passed: set[str] = set()
         self._lineages: tuple[int, dict[tuple[str, frozenset[str]], frozenset[str]]] = (-1, {})
 
-    def check(self) -> None:
-        """Raise `SealChanged` when the home was sealed, opened up or given other keys meanwhile."""
-        self.sealer.check()
-
     def unreadable(self) -> tuple[str, ...]:
         """The ids of rows that were passed over, and still cannot be read."""
         waiting = tuple(self._passed)
