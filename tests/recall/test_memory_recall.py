@@ -188,6 +188,21 @@ def test_a_memory_that_came_back_is_without_its_links(home: MemoryHome) -> None:
     assert related(lane) == related(home.lane(home.open_index()))
 
 
+def test_a_mended_memory_has_its_links_again(home: MemoryHome) -> None:
+    """An end that could not be read when the index was opened is linked once it can be."""
+    first, second = sorted(home.put(text) for text in ("red cat", "red cat naps"))
+    with home.records.change() as work:
+        work.join([RecordLink(first, second, "related", 0.95)])
+    damage = "UPDATE record SET created_at = 'x' WHERE record_id = ?"
+    with home.truth.write("default") as write:
+        write.connection.execute(damage, (second,))
+    lane = home.lane()
+    assert [(hit.id, hit.related) for hit in lane.recall("red cat")] == [(first, ())]
+    home.change(second, tags=("pets",))
+    related = {hit.id: hit.related for hit in lane.recall("red cat")}
+    assert related == {first: (second,), second: (first,)}
+
+
 def test_min_score_and_top_k(home: MemoryHome) -> None:
     """Hits below `min_score` stay out, at most `top_k` come, and explain tells the two apart."""
     for n in range(6):

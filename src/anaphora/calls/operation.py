@@ -107,6 +107,14 @@ class AuditRule(NamedTuple):
     lane: str
     ids: Callable[[Any], Iterable[str]] | None = None
 
+    def record(self, services: Any, ids: Iterable[str], question: str = "") -> None:
+        """Add a call to the audit trail, if one is kept. `StoreError` if that fails."""
+        auditing = [feature for feature in services.features if feature.is_auditing()]
+        # `ids` can be read once, and only where they are recorded.
+        distinct_ids = list(dict.fromkeys(ids)) if auditing else []
+        for feature in auditing:
+            feature.after_call(self.action, self.lane, distinct_ids, question)
+
 
 def ids_of(*groups: Iterable[Any]) -> Iterator[str]:
     """The ids of recalled records; of turns and tool calls those of their conversations."""
@@ -171,17 +179,6 @@ class Operation:
         """The meaning and bounds of one parameter. No type is resolved."""
         return described_as(name, self.described)
 
-    def record(self, services: Any, ids: Iterable[str], question: str = "") -> None:
-        """Add the call to the audit trail, if one is kept. `StoreError` if that fails."""
-        rule = self.audit
-        if rule is None:
-            return
-        auditing = [feature for feature in services.features if feature.is_auditing()]
-        # `ids` can be read once, and only where they are recorded.
-        distinct_ids = list(dict.fromkeys(ids)) if auditing else []
-        for feature in auditing:
-            feature.after_call(rule.action, rule.lane, distinct_ids, question)
-
     def tell(self, view: HomeView, services: Any, answer: AnswerT, question: str) -> AnswerT:
         """Tell listeners and the audit trail what the call returned; that, with its notices.
 
@@ -194,7 +191,7 @@ class Operation:
                 notices = container.languages.of_question(services or view._services(), question)
                 answer = with_notices(answer, notices)
         if self.audit is not None and self.audit.ids is not None:
-            self.record(services or view._services(), self.audit.ids(answer), question)
+            self.audit.record(services or view._services(), self.audit.ids(answer), question)
         return answer
 
     def question_of(self, args: list[Any], named: dict[str, Any]) -> str:
@@ -304,16 +301,15 @@ def with_stand_in(view: HomeView, services: Any, answer: AnswerT) -> AnswerT:
 
 
 def _counted(described: Operation) -> Callable[..., Any]:
-    function, apply = described.function, described.checks.apply
-    recorded_first = described.audit is not None and described.audit.ids is None
+    function, apply, rule = described.function, described.checks.apply, described.audit
 
     @functools.wraps(function)
     def call(self: HomeView, /, *args: Any, **named: Any) -> Any:
         positional = apply((self, *args), named)
         container = self._container
         with times_shown_in(container.clock.zone), container.calls:
-            if recorded_first:
-                described.record(self._services(), ())
+            if rule is not None and rule.ids is None:
+                rule.record(self._services(), ())
             answer = function(*positional, **named)
             return described.tell(self, None, answer, described.question_of(positional, named))
 

@@ -203,7 +203,9 @@ class MemoryIndex:
     def _take_links(self, since: int) -> None:
         if since < 0:
             self._state.links = MemoryLinks()
-        self._state.links.put(self._state.rows, self._records.links_since(since, CLOSENESS))
+        # Notes and tool calls have none, and most homes have no notes.
+        if len(self._state.rows):
+            self._state.links.put(self._state.rows, self._records.links_since(since, CLOSENESS))
 
     def _purge_files(self) -> None:
         """Remove deleted and replaced memories from the disk."""
@@ -232,10 +234,9 @@ class MemoryIndex:
     def related(self, query: MemoryQuery, texts: Mapping[str, str]) -> Related:
         """For each id of `texts`, the `limit` memories that share most of its text's words.
 
-        They are scored for `query`; each has its closeness to the memory of that id. They are
-        those of the last question for `candidates`.
+        They are scored for `query`; each has its closeness to the memory of that id.
         """
-        return self._life.use(lambda: self._state.related(query, texts, self._life.seq))
+        return self._answer(lambda: self._state.related(query, texts, self._life.seq))
 
     def matching(self, terms: Sequence[Word], limit: int) -> tuple[str, ...]:
         """The ids of the best memories with any of the terms, including past ones."""
