@@ -44,7 +44,7 @@ class HomeView(Protocol):
     # The container, and the services of the namespace: both are in rooms above.
     _container: Any
 
-    def _services(self) -> Any: ...
+    def _services(self, *, anew: bool = True) -> Any: ...
 
 
 class Http(NamedTuple):
@@ -107,9 +107,10 @@ class AuditRule(NamedTuple):
     lane: str
     ids: Callable[[Any], Iterable[str]] | None = None
 
-    def record(self, services: Any, ids: Iterable[str], question: str = "") -> None:
+    def record(self, view: HomeView, ids: Iterable[str], question: str = "") -> None:
         """Add a call to the audit trail, if one is kept. `StoreError` if that fails."""
-        auditing = [feature for feature in services.features if feature.is_auditing()]
+        features = view._services(anew=False).features
+        auditing = [feature for feature in features if feature.is_auditing()]
         # `ids` can be read once, and only where they are recorded.
         distinct_ids = list(dict.fromkeys(ids)) if auditing else []
         for feature in auditing:
@@ -179,19 +180,17 @@ class Operation:
         """The meaning and bounds of one parameter. No type is resolved."""
         return described_as(name, self.described)
 
-    def tell(self, view: HomeView, services: Any, answer: AnswerT, question: str) -> AnswerT:
-        """Tell listeners and the audit trail what the call returned; that, with its notices.
-
-        `services` are those that answered, None where the call did not ask for them.
-        """
+    def tell(self, view: HomeView, answer: AnswerT, question: str) -> AnswerT:
+        """Tell listeners and the audit trail what the call returned; that, with its notices."""
         if self.event:
             container = view._container
             container.tell(self.event, answer)
             if self.question:
-                notices = container.languages.of_question(services or view._services(), question)
+                services = view._services(anew=False)
+                notices = container.languages.of_question(services, question)
                 answer = with_notices(answer, notices)
         if self.audit is not None and self.audit.ids is not None:
-            self.audit.record(services or view._services(), self.audit.ids(answer), question)
+            self.audit.record(view, self.audit.ids(answer), question)
         return answer
 
     def question_of(self, args: list[Any], named: dict[str, Any]) -> str:
@@ -309,9 +308,9 @@ def _counted(described: Operation) -> Callable[..., Any]:
         container = self._container
         with times_shown_in(container.clock.zone), container.calls:
             if rule is not None and rule.ids is None:
-                rule.record(self._services(), ())
+                rule.record(self, ())
             answer = function(*positional, **named)
-            return described.tell(self, None, answer, described.question_of(positional, named))
+            return described.tell(self, answer, described.question_of(positional, named))
 
     return call
 
@@ -326,15 +325,15 @@ def _asked(described: Operation) -> Callable[..., Any]:
         container = self._container
         with times_shown_in(container.clock.zone), container.calls:
             with limited(named.get("timeout")) if has_timeout else nullcontext():
-                services = self._services()
+                services = container.stand_in and self._services()
                 answer = function(*positional, **named)
                 if container.stand_in is not None:
-                    earlier_services, services = services, self._services()
-                    if services is not earlier_services:
+                    current_services = self._services()
+                    if current_services is not services:
                         # The endpoint went away meanwhile.
                         answer = function(*positional, **named)
-                    answer = with_stand_in(self, services, answer)
-            return described.tell(self, services, answer, described.question_of(positional, named))
+                    answer = with_stand_in(self, current_services, answer)
+            return described.tell(self, answer, described.question_of(positional, named))
 
     return call
 

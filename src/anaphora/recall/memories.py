@@ -423,12 +423,11 @@ class _AnswerBuilder:
         """
         picks: list[Candidate] = []
         self._ahead = min(GROUPS, top_k)
-        index = self._lane.index
         links: list[list[tuple[str, str]]] = []
         same_ids: dict[str, list[str]] = {}
         for candidate in self._order(0.0 if self._explain else floor):
             record_id = self._get_id(candidate.index)
-            linked = index.links(record_id)
+            linked = self._lane.index.links(record_id)
             shown_ids = (self._get_id(pick.index) for pick in picks)
             if candidate.standing < least or len(picks) == top_k:
                 if not self._explain:
@@ -450,7 +449,9 @@ class _AnswerBuilder:
         lookup = self._lookup
         # Most have none.
         visible_ids = (
-            index.visible(linked_ids, lookup.moment, past=lookup.past) if linked_ids else set()
+            self._lane.index.visible(linked_ids, lookup.moment, past=lookup.past)
+            if linked_ids
+            else set()
         )
         hits = []
         for candidate, linked in zip(picks, links, strict=True):

@@ -11,15 +11,12 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
 
 _WORD = re.compile(r"\w+(?:[-.'’/:@–#+=\\]+\w+)*")
 _JOINS = "_-.'’/:@–#+=\\"
 # Marks that may stand inside a phrase without ending it.
 _SOFT = " \t\r\n\f\v\u00a0*_\"'“”‘’()[]{}<>«»~`"
 _PREFIXES = frozenset({"early", "mid", "late"})
-_QUESTIONS: Final = 64
-"""Texts whose words are kept: a question is often asked again, or of several lanes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +28,8 @@ class Words:
     ends: Mapping[int, int]
 
 
-@lru_cache(_QUESTIONS)
+# A question is often asked again.
+@lru_cache(maxsize=64)
 def words_of(text: str) -> Words:
     """The words of a text. They keep their capitals, but for those with letters beyond ASCII."""
     words: list[tuple[str, int, int]] = []

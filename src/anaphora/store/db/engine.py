@@ -190,10 +190,8 @@ class Database:
 
     def version(self, namespace: str) -> int:
         """The last sequence number committed in `namespace`, 0 before the first write."""
-        # Every question reads it: a number need not be unescaped.
-        rows = self._plain_rows(
-            "SELECT seq FROM head WHERE namespace = :namespace",
-            {"namespace": escape_cell(namespace)},
+        rows = self.rows(
+            "SELECT seq FROM head WHERE namespace = :namespace", {"namespace": namespace}
         )
         return int(rows[0][0]) if rows else 0
 

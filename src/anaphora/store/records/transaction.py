@@ -345,9 +345,8 @@ class RecordTransaction(NamespaceTransaction):
         # A reader that passed a record over has passed its vectors and links over, too: they come
         # once more.
         for record_id in mended_rows:
-            self._renumber(VECTOR, record_id=record_id)
-            self._renumber(LINK, record_id=record_id)
-            self._renumber(LINK, other_id=record_id)
+            for table, end in ((VECTOR, "record_id"), (LINK, "record_id"), (LINK, "other_id")):
+                self._renumber(table, **{end: record_id})
 
     def finish(self) -> None:
         """Write what is left, and the journals of this change."""
