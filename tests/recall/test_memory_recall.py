@@ -20,6 +20,7 @@ from anaphora.index.vectors.ann import available
 from anaphora.rank.currency import answer_loss
 from anaphora.rank.statements import read_cues
 from anaphora.recall.currency import Candidate, order_hits
+from anaphora.recall.memories import MemoryRecall
 from anaphora.settings import EXACT_CAP
 from anaphora.store.records.rows import RecordLink
 
@@ -162,6 +163,44 @@ def test_the_same_fact_is_shown_once(home: MemoryHome) -> None:
     assert found[1].related == (a,)
     assert [(r.hit.id, r.reason) for r in found.rejected] == [(b, f"same_as {a}")]
     assert {hit.id for hit in home.lane().recall("works in vienna", mode="vector")} == {a, b, c}
+
+
+def test_a_memory_that_came_back_is_without_its_links(home: MemoryHome) -> None:
+    """Linked ones are told the closest first, whenever the link was written; what was deleted and
+    written again under its id, between two questions, has none."""
+    ids = sorted(home.put(text) for text in ("red cat", "red cat naps", "red cat sits"))
+
+    def join(first: str, second: str, strength: float) -> None:
+        with home.records.change() as work:
+            work.join([RecordLink(min(first, second), max(first, second), "related", strength)])
+
+    def related(lane: MemoryRecall) -> dict[str, tuple[str, ...]]:
+        return {hit.id: hit.related for hit in lane.recall("red cat")}
+
+    lane = home.lane()
+    join(ids[0], ids[1], 0.95)
+    assert related(lane) == {ids[0]: (ids[1],), ids[1]: (ids[0],), ids[2]: ()}
+    join(ids[0], ids[2], 0.97)
+    assert related(lane) == {ids[0]: (ids[2], ids[1]), ids[1]: (ids[0],), ids[2]: (ids[0],)}
+    home.erase(ids[2])
+    home.put("red cat sits", id=ids[2])
+    assert related(lane) == {ids[0]: (ids[1],), ids[1]: (ids[0],), ids[2]: ()}
+    assert related(lane) == related(home.lane(home.open_index()))
+
+
+def test_a_mended_memory_has_its_links_again(home: MemoryHome) -> None:
+    """An end that could not be read when the index was opened is linked once it can be."""
+    first, second = sorted(home.put(text) for text in ("red cat", "red cat naps"))
+    with home.records.change() as work:
+        work.join([RecordLink(first, second, "related", 0.95)])
+    damage = "UPDATE record SET created_at = 'x' WHERE record_id = ?"
+    with home.truth.write("default") as write:
+        write.connection.execute(damage, (second,))
+    lane = home.lane()
+    assert [(hit.id, hit.related) for hit in lane.recall("red cat")] == [(first, ())]
+    home.change(second, tags=("pets",))
+    related = {hit.id: hit.related for hit in lane.recall("red cat")}
+    assert related == {first: (second,), second: (first,)}
 
 
 def test_min_score_and_top_k(home: MemoryHome) -> None:

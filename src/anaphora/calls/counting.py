@@ -8,8 +8,6 @@ from __future__ import annotations
 import os
 import threading
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from anaphora.errors import Closed
 
@@ -21,7 +19,7 @@ EXIT_PATIENCE = 5.0
 
 
 class Calls:
-    """The calls under way on one home. Safe to share between threads."""
+    """The calls under way on one home: what runs within this. Safe to share between threads."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -30,7 +28,7 @@ class Calls:
         self._closing = False
         self._process = os.getpid()
 
-    def begin(self) -> None:
+    def __enter__(self) -> None:
         """A call of this thread begins. Raises `Closed` unless the thread is in one already."""
         thread = threading.get_ident()
         with self._changed:
@@ -39,7 +37,7 @@ class Calls:
                 raise Closed
             self._running[thread] += 1
 
-    def end(self) -> None:
+    def __exit__(self, *_: object) -> None:
         """The call that this thread began last has ended."""
         thread = threading.get_ident()
         with self._changed:
@@ -65,15 +63,6 @@ class Calls:
                 return self._changed.wait_for(lambda: self._running.keys() <= self._closers, wait)
             finally:
                 self._closers.discard(thread)
-
-    @contextmanager
-    def under_way(self) -> Iterator[None]:
-        """What runs inside is a call under way. Raises `Closed`."""
-        self.begin()
-        try:
-            yield
-        finally:
-            self.end()
 
     def _look_for_a_fork(self) -> None:
         """After a fork, forget the threads of the parent process."""

@@ -44,7 +44,7 @@ class HomeView(Protocol):
     # The container, and the services of the namespace: both are in rooms above.
     _container: Any
 
-    def _services(self) -> Any: ...
+    def _services(self, *, anew: bool = True) -> Any: ...
 
 
 class Http(NamedTuple):
@@ -106,6 +106,15 @@ class AuditRule(NamedTuple):
     action: AuditAction
     lane: str
     ids: Callable[[Any], Iterable[str]] | None = None
+
+    def record(self, view: HomeView, ids: Iterable[str], question: str = "") -> None:
+        """Add a call to the audit trail, if one is kept. `StoreError` if that fails."""
+        features = view._services(anew=False).features
+        auditing = [feature for feature in features if feature.is_auditing()]
+        # `ids` can be read once, and only where they are recorded.
+        distinct_ids = list(dict.fromkeys(ids)) if auditing else []
+        for feature in auditing:
+            feature.after_call(self.action, self.lane, distinct_ids, question)
 
 
 def ids_of(*groups: Iterable[Any]) -> Iterator[str]:
@@ -171,28 +180,17 @@ class Operation:
         """The meaning and bounds of one parameter. No type is resolved."""
         return described_as(name, self.described)
 
-    def record(self, view: HomeView, ids: Iterable[str], question: str = "") -> None:
-        """Add the call to the audit trail, if one is kept. `StoreError` if that fails."""
-        rule = self.audit
-        if rule is None:
-            return
-        features = view._services().features
-        auditing = [feature for feature in features if feature.is_auditing()]
-        # `ids` can be read once, and only where they are recorded.
-        distinct_ids = list(dict.fromkeys(ids)) if auditing else []
-        for feature in auditing:
-            feature.after_call(rule.action, rule.lane, distinct_ids, question)
-
     def tell(self, view: HomeView, answer: AnswerT, question: str) -> AnswerT:
         """Tell listeners and the audit trail what the call returned; that, with its notices."""
         if self.event:
             container = view._container
             container.tell(self.event, answer)
             if self.question:
-                notices = container.languages.of_question(view._services(), question)
+                services = view._services(anew=False)
+                notices = container.languages.of_question(services, question)
                 answer = with_notices(answer, notices)
         if self.audit is not None and self.audit.ids is not None:
-            self.record(view, self.audit.ids(answer), question)
+            self.audit.record(view, self.audit.ids(answer), question)
         return answer
 
     def question_of(self, args: list[Any], named: dict[str, Any]) -> str:
@@ -302,16 +300,15 @@ def with_stand_in(view: HomeView, services: Any, answer: AnswerT) -> AnswerT:
 
 
 def _counted(described: Operation) -> Callable[..., Any]:
-    function, apply = described.function, described.checks.apply
-    recorded_first = described.audit is not None and described.audit.ids is None
+    function, apply, rule = described.function, described.checks.apply, described.audit
 
     @functools.wraps(function)
     def call(self: HomeView, /, *args: Any, **named: Any) -> Any:
         positional = apply((self, *args), named)
         container = self._container
-        with times_shown_in(container.clock.zone), container.calls.under_way():
-            if recorded_first:
-                described.record(self, ())
+        with times_shown_in(container.clock.zone), container.calls:
+            if rule is not None and rule.ids is None:
+                rule.record(self, ())
             answer = function(*positional, **named)
             return described.tell(self, answer, described.question_of(positional, named))
 
@@ -326,9 +323,9 @@ def _asked(described: Operation) -> Callable[..., Any]:
     def call(self: HomeView, /, *args: Any, **named: Any) -> Any:
         positional = apply((self, *args), named)
         container = self._container
-        with times_shown_in(container.clock.zone), container.calls.under_way():
+        with times_shown_in(container.clock.zone), container.calls:
             with limited(named.get("timeout")) if has_timeout else nullcontext():
-                services = self._services()
+                services = container.stand_in and self._services()
                 answer = function(*positional, **named)
                 if container.stand_in is not None:
                     current_services = self._services()

@@ -113,13 +113,13 @@ class ServerConnection:
 
     def ask(self, namespace: str, request: Request) -> Any:
         """The JSON of the answer. Raises the error that a refusal stands for, `ServerError`."""
-        with self._call():
+        with self._calls:
             answer = self._answer(namespace, request)
             return self._json(answer, answer.content)
 
     def events(self, namespace: str, request: Request, on_event: Callable[[str, Any], None]) -> Any:
         """The data of the last event; `on_event` is told the name and data of those before it."""
-        with self._call(), self._stream(namespace, request, accept=_EVENTS) as answer:
+        with self._calls, self._stream(namespace, request, accept=_EVENTS) as answer:
             for name, text in _read_events(_lines(self._pieces(answer, request))):
                 payload = self._json(answer, text.encode())
                 if name == "answer":
@@ -132,7 +132,7 @@ class ServerConnection:
 
     def download(self, namespace: str, request: Request, file: BinaryIO) -> Mapping[str, str]:
         """Write what comes to `file`; the headers of the answer."""
-        with self._call(), self._stream(namespace, request, accept="*/*") as answer:
+        with self._calls, self._stream(namespace, request, accept="*/*") as answer:
             for piece in answer.iter_bytes(_PIECE):
                 file.write(piece)
             return dict(answer.headers)
@@ -149,14 +149,6 @@ class ServerConnection:
         """Let no other call begin, wait for those under way, and let go of the connections."""
         if self._calls.finish(timeout) and self._own:
             self._client.close()
-
-    @contextmanager
-    def _call(self) -> Iterator[None]:
-        self._calls.begin()
-        try:
-            yield
-        finally:
-            self._calls.end()
 
     def _answer(self, namespace: str, request: Request) -> httpx.Response:
         """The answer of the last attempt, which is a good one."""

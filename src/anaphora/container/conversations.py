@@ -44,7 +44,7 @@ class ConversationServices(ServiceGroup):
             clock=self.services.local_clock,
             on_removed=self._words_removed,
         )
-        hooks = WriteHooks(self.services.container.calls.under_way, self.services.after_turns)
+        hooks = WriteHooks(self.services.container.calls, self.services.after_turns)
         return surround_writes(store, hooks)
 
     def _words_removed(self, conversation_id: str) -> None:

@@ -157,33 +157,35 @@ class Container:
             feature.open(container)
         return container
 
-    def namespace(self, name: str) -> NamespaceServices:
+    def namespace(self, name: str, *, anew: bool = True) -> NamespaceServices:
         """The services of a namespace, the same while it is open. Raises Closed.
 
+        `anew` looks first whether another process has deleted it; once in a call is enough.
         While the embedder is away they are others, with the local one: its vectors lie beside the
         endpoint's, are made as they are needed, and are never compared with them.
         """
         away_error = None if self.stand_in is None else self.embedder.away
         if self.stand_in is None or away_error is None:
-            return self.own(name)
-        services = self._of(replace(self, embedder=self.stand_in), self._standing, name)
+            return self.own(name, anew=anew)
+        services = self._of(replace(self, embedder=self.stand_in), self._standing, name, anew=anew)
         if self._filled.get(name) is not away_error:
             # Once per outage of the endpoint.
             self._filled[name] = away_error
             services.filling.begin(early=True)
         return services
 
-    def own(self, name: str) -> NamespaceServices:
+    def own(self, name: str, *, anew: bool = True) -> NamespaceServices:
         """The same with the home's own embedder, even while it is away. Raises Closed."""
-        return self._of(self, self._open, name)
+        return self._of(self, self._open, name, anew=anew)
 
     def _of(
-        self, container: Container, among: dict[str, NamespaceServices], name: str
+        self, container: Container, among: dict[str, NamespaceServices], name: str, *, anew: bool
     ) -> NamespaceServices:
         with self._lock:
             if self._closed:
                 raise Closed
-            self._follow_erasures()
+            if anew:
+                self._follow_erasures()
             services = among.pop(name, None) or NamespaceServices(container, name)
             # Ordered by last use, the most recent at the end.
             among[name] = services

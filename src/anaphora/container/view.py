@@ -21,8 +21,8 @@ class NamespaceView:
     _container: Container
     namespace: str
 
-    def _services(self) -> NamespaceServices:
-        return self._container.namespace(self.namespace)
+    def _services(self, *, anew: bool = True) -> NamespaceServices:
+        return self._container.namespace(self.namespace, anew=anew)
 
 
 class ServerView:

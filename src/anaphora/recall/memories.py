@@ -39,7 +39,7 @@ from anaphora.recall.reading import (
     pair_judge,
     titled_text,
 )
-from anaphora.recall.record_reads import Neighbours, RecordReads
+from anaphora.recall.record_reads import record_cache
 from anaphora.recall.view_cache import ViewCache
 from anaphora.store.codecs import to_micros
 from anaphora.store.filters import parse
@@ -138,7 +138,7 @@ class MemoryRecall:
     title_of: Callable[[MemoryRecord], str] = record_title
     judge: PairJudge = judge_pairs
     reader: ReaderService | None = None
-    reads: RecordReads = field(default_factory=RecordReads)
+    reads: ViewCache[MemoryRecord] = field(default_factory=record_cache)
     answers: ViewCache[_RankedHits] = field(default_factory=lambda: ViewCache(_ANSWERS_KEPT))
 
     @property
@@ -202,13 +202,12 @@ class MemoryRecall:
             terms=() if bare else question.asked_words,
             all_words=vector is None,
             every=every or alone,
-            times=_look_up_times(question),
+            times=_look_up_times(question) if question.times else (),
             within=alone,
         )
-        lookup, parts = self._search(lookup, every, degradations)
-        candidates = _join(*parts)
+        lookup, parts, candidates = self._search(lookup, every, degradations)
         # What was read for earlier questions is of the home as it was sealed then.
-        self.records.check()
+        self.records.sealer.check()
         least_score = -math.inf if min_score is None else min_score
         lowest = 0.0 if every or alone else floor
         key = (question.text, mode, top_k, least_score, keep, as_of, window, lowest)
@@ -231,8 +230,9 @@ class MemoryRecall:
 
     def _search(
         self, lookup: MemoryQuery, every: bool, degraded: list[Degraded]
-    ) -> tuple[MemoryQuery, tuple[Candidates, ...]]:
-        """What was looked for in the end, and what each index found; `degraded` gets what lacked.
+    ) -> tuple[MemoryQuery, tuple[Candidates, ...], Candidates]:
+        """What was looked for in the end, and what each index found, and both; `degraded` gets what
+        lacked.
 
         Where nothing is of the times alone that a question asks for, all is looked for: what comes
         closest is told.
@@ -253,11 +253,12 @@ class MemoryRecall:
             parts = self._find_candidates(lookup)
             if _count_pending(parts) and self.later is not None:
                 self.later()
-        degraded.extend(_join(*parts).degraded)
+        candidates = _join(*parts)
+        degraded.extend(candidates.degraded)
         if pending := _count_pending(parts):
             reason = f"{pending} memories have no vector yet and are found by words only"
             degraded.append(Degraded("embeddings", f"{reason}; {FINISH_VECTORS}"))
-        return lookup, parts
+        return lookup, parts, candidates
 
     def _report_damaged(self) -> tuple[Degraded, ...]:
         damaged_records = self.records.unreadable()
@@ -269,7 +270,7 @@ class MemoryRecall:
 
     def many(self, record_ids: Iterable[str]) -> dict[str, MemoryRecord]:
         """The memories and notes of these ids that exist, by id."""
-        self.records.check()
+        self.records.sealer.check()
         return self.reads.many(self.records.version(), record_ids, self.read_records)
 
     def read_records(self, ids: list[str]) -> dict[str, MemoryRecord]:
@@ -304,9 +305,9 @@ class MemoryRecall:
     def _find_candidates(self, lookup: MemoryQuery) -> tuple[Candidates, ...]:
         """Those of each index: the very same ones while nothing changed and nothing expired."""
         memories = self.index.candidates(lookup)
-        return (
-            (memories,) if self.notes is None else (memories, self.notes.index.candidates(lookup))
-        )
+        if self.notes is None:
+            return (memories,)
+        return memories, self.notes.index.candidates(lookup, memories.version)
 
 
 def _look_up_times(question: Question) -> tuple[AskedTime, ...]:
@@ -414,45 +415,44 @@ class _AnswerBuilder:
         """
         picks: list[Candidate] = []
         self._ahead = min(GROUPS, top_k)
-        found_ids = self._found.columns.ids
-        best_first = [found_ids[p] for p in self._scores.order.tolist()]
-        version = self._found.version
-        links = _CandidateLinks(
-            self._lane.records, best_first, self._lane.reads.neighbours, version
-        )
+        links: list[list[tuple[str, str]]] = []
         same_ids: dict[str, list[str]] = {}
         for candidate in self._order(0.0 if self._explain else floor):
             record_id = self._get_id(candidate.index)
+            linked = self._lane.index.links(record_id)
             shown_ids = (self._get_id(pick.index) for pick in picks)
             if candidate.standing < least or len(picks) == top_k:
                 if not self._explain:
                     break
                 reason = "below_min_score" if candidate.standing < least else "beyond_top_k"
                 self._rejected.append((candidate.index, reason))
-            elif twin := self._hybrid and links.shown_twin(record_id, shown_ids):
+            elif self._hybrid and (
+                twin := next((hit_id for hit_id in shown_ids if (hit_id, _SAME) in linked), "")
+            ):
                 same_ids.setdefault(twin, []).append(record_id)
                 self._rejected.append((candidate.index, f"same_as {twin}"))
             else:
                 picks.append(candidate)
+                links.append(linked)
         versions = self._read_versions(picks)
         records, ids, scores = self._read, self._found.columns.ids, self._scores
         # Of the linked memories those that are past stay out of sight.
-        linked_ids = [i for pick in picks for i in links.linked_ids(ids[pick.index])]
+        linked_ids = [linked_id for linked in links for linked_id, _ in linked]
         lookup = self._lookup
-        related_records = (
+        # Most have none.
+        visible_ids = (
             self._lane.index.visible(linked_ids, lookup.moment, past=lookup.past)
             if linked_ids
             else set()
         )
         hits = []
-        for candidate in picks:
+        for candidate, linked in zip(picks, links, strict=True):
             record = records.get(ids[candidate.index])
             # Forgotten between the search and now: it must not come back.
             if record is not None and not record.forgotten:
-                related_ids = tuple(
-                    i for i in links.linked_ids(record.id, "related") if i in related_records
-                )
-                twins = [i for i in links.linked_ids(record.id, _SAME) if i in related_records]
+                ends = [end for end in linked if end[0] in visible_ids]
+                related_ids = tuple(linked_id for linked_id, kind in ends if kind != _SAME)
+                twins = (linked_id for linked_id, kind in ends if kind == _SAME)
                 shown_once = tuple(dict.fromkeys((*same_ids.get(record.id, ()), *twins)))
                 context = _HitContext(candidate, versions, related_ids, shown_once)
                 hits.append(_make_hit(record, scores, candidate.index, context))
@@ -673,56 +673,6 @@ class _AnswerBuilder:
                 cosine = cosine * UNREAD
             columns = replace(columns, cosine=cosine)
         return rank_memories(columns, now, self._lane.half_lives, hybrid=self._hybrid)
-
-
-class _CandidateLinks:
-    """The links of candidates, read when they are first asked for, some candidates at a time.
-
-    Those that were read at this `version` before are taken from `cache`.
-    """
-
-    _STEP = 16
-
-    def __init__(
-        self, records: Records, ids: list[str], cache: ViewCache[Neighbours], version: int
-    ) -> None:
-        self._records = records
-        self._waiting = ids
-        self._cache = cache
-        self._version = version
-        self._known: dict[str, Neighbours] = {}
-
-    def linked_ids(self, record_id: str, kind: str = "") -> list[str]:
-        """Ids that are linked with this one, the closest first; of one kind, or of any."""
-        ends = self._known.get(record_id)
-        if ends is None:
-            ends = self._cache.get(self._version, record_id)
-        if ends is None:
-            self._read(record_id)
-            ends = self._known.get(record_id, ())
-        self._known[record_id] = ends
-        return [linked_id for linked_id, of_kind in ends if kind in ("", of_kind)]
-
-    def shown_twin(self, record_id: str, shown: Iterable[str]) -> str:
-        """The hit that says the same as this candidate, "" where there is none."""
-        same_ids = set(self.linked_ids(record_id, _SAME))
-        return next((hit_id for hit_id in shown if hit_id in same_ids), "")
-
-    def _read(self, record_id: str) -> None:
-        while record_id not in self._known and self._waiting:
-            chunk, self._waiting = self._waiting[: self._STEP], self._waiting[self._STEP :]
-            ends: dict[str, dict[tuple[str, str], None]] = {source: {} for source in chunk}
-            for link in self._records.links(chunk):
-                kind = _SAME if link.kind == _SAME else "related"
-                for source, target in (
-                    (link.record_id, link.other_id),
-                    (link.other_id, link.record_id),
-                ):
-                    if source in ends:
-                        ends[source][target, kind] = None
-            for source, targets in ends.items():
-                self._known[source] = tuple(targets)
-                self._cache.put(self._version, source, self._known[source])
 
 
 @dataclass(frozen=True, slots=True)

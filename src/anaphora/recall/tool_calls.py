@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Final
 from anaphora.index.memories.state import MemoryQuery
 from anaphora.language.analyser import QueryWord
 from anaphora.recall.lanes import Lane, LaneAnswer, LaneHit, SearchRequest
-from anaphora.recall.record_reads import RecordReads
+from anaphora.recall.record_reads import record_cache
+from anaphora.recall.view_cache import ViewCache
 from anaphora.store.records.rows import session_key
 from anaphora.values.conversations import TurnChoice
 from anaphora.values.memories import MemoryRecord
@@ -39,7 +40,7 @@ class ToolCallRecall:
     records: Records
     index: MemoryIndex
     clock: Callable[[], datetime]
-    reads: RecordReads = field(default_factory=RecordReads)
+    reads: ViewCache[MemoryRecord] = field(default_factory=record_cache)
 
     def recall(
         self,
@@ -65,7 +66,7 @@ class ToolCallRecall:
             if share >= least
         }
         hits = []
-        self.records.check()
+        self.records.sealer.check()
         for record in self.reads.many(candidates.version, shares, self.records.many).values():
             session = record.conversation_id or ""
             if conversations is not None and session not in conversations:

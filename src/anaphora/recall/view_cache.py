@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Generic, TypeVar
 
 ValueT = TypeVar("ValueT")
@@ -32,6 +32,20 @@ class ViewCache(Generic[ValueT]):
             cached_part = make()
             self.put(view, key, cached_part)
         return cached_part
+
+    def many(
+        self,
+        view: object,
+        keys: Iterable[str],
+        read: Callable[[list[str]], Mapping[str, ValueT]],
+    ) -> dict[str, ValueT]:
+        """The values of these keys by key; `read` gives those that are not kept, if there are."""
+        parts = {key: self.get(view, key) for key in keys}
+        missing = [key for key, part in parts.items() if part is None]
+        for key, read_part in (read(missing) if missing else {}).items():
+            self.put(view, key, read_part)
+            parts[key] = read_part
+        return {key: part for key, part in parts.items() if part is not None}
 
     def get(self, view: object, key: Hashable) -> ValueT | None:
         """The value that this view gave for `key`, None where it was not asked."""

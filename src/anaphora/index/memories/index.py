@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from anaphora.errors import AnaphoraError, SealChanged
 from anaphora.index.life_cycle import IndexLife
 from anaphora.index.memories.filters import MemoryFilters
+from anaphora.index.memories.links import MemoryLinks
 from anaphora.index.memories.rows import NEVER, MemoryRows, Moment
 from anaphora.index.memories.snapshot import RowsSnapshot, SnapshotFile
 from anaphora.index.memories.state import Candidates, MemoryQuery, MemoryState, Related
@@ -36,6 +37,7 @@ from anaphora.index.words.postings import TermNumbers
 from anaphora.index.words.writing import IndexedDocument
 from anaphora.settings import EXACT_CAP
 from anaphora.store.crypto.index import CLEAR_INDEX, IndexSealer
+from anaphora.store.records.rows import CLOSENESS
 from anaphora.store.records.store import Records
 from anaphora.store.records.titles import record_title
 from anaphora.store.records.vectors import RecordVectors
@@ -91,7 +93,7 @@ class MemoryIndex:
         self._term_of = sealer.token_key if sealer.sealed else None
         words = directory / "words"
         self._file = WordFile(
-            words, "memories.words", FIELDS, sealer.mark, records.check, self._list_changed
+            words, "memories.words", FIELDS, sealer.mark, records.sealer.check, self._list_changed
         )
         self._snapshot = SnapshotFile(directory / "rows.bin", sealer)
         # The snapshot on disk as last known, without its columns.
@@ -147,6 +149,7 @@ class MemoryIndex:
         self._put_missing()
         words.purge()
         state.vectors.load(state.rows)
+        self._take_links(-1)
         return len(state.rows)
 
     def take(self, written: WrittenRecords) -> None:
@@ -158,6 +161,7 @@ class MemoryIndex:
             if self._life.closed or self._life.seq != written.before:
                 return
             self._index_records(written.records)
+            self._state.links.put(self._state.rows, written.links)
             self._state.vectors.take(self._state.rows, written)
             self._purge_files()
             self._life.seq = written.after
@@ -190,9 +194,19 @@ class MemoryIndex:
                 changed_count += 1
                 state.words.index.drop(row)
                 state.vectors.drop(row)
+        # Deleted ones that came back since are without the links that they had.
+        came_back = any(state.rows.row(record_id) >= 0 for _, record_id in tombstones)
+        self._take_links(-1 if came_back else since)
         state.vectors.sync(state.rows)
         self._purge_files()
         return changed_count
+
+    def _take_links(self, since: int) -> None:
+        if since < 0:
+            self._state.links = MemoryLinks()
+        # Notes and tool calls have none, and most homes have no notes.
+        if len(self._state.rows):
+            self._state.links.put(self._state.rows, self._records.links_since(since, CLOSENESS))
 
     def _purge_files(self) -> None:
         """Remove deleted and replaced memories from the disk."""
@@ -211,9 +225,12 @@ class MemoryIndex:
         with self._life.lock:
             return self._state.rows.known()
 
-    def candidates(self, query: MemoryQuery) -> Candidates:
-        """Up to `limit` memories by meaning and as many by words, of those that may be shown."""
-        return self._answer(lambda: self._state.candidates(query, self._life.seq))
+    def candidates(self, query: MemoryQuery, version: int | None = None) -> Candidates:
+        """Up to `limit` memories by meaning and as many by words, of those that may be shown.
+
+        `version` is a number that the database had in this call: with it nothing is new.
+        """
+        return self._answer(lambda: self._state.candidates(query, self._life.seq), version)
 
     def subjects(self, record_ids: Iterable[str]) -> dict[str, TermNumbers]:
         """The terms of those of these memories that are here by which `related` looks them up."""
@@ -280,6 +297,11 @@ class MemoryIndex:
 
         return self._answer(find)
 
+    def links(self, record_id: str) -> list[tuple[str, str]]:
+        """The ids linked with this one, each with the kind, as last read: the closest first."""
+        with self._life.held():
+            return self._state.links.of(self._state.rows, record_id)
+
     def visible(self, record_ids: Sequence[str], moment: datetime, *, past: bool) -> set[str]:
         """Which of these memories may be shown at `moment`."""
         with self._life.lock:
@@ -289,11 +311,12 @@ class MemoryIndex:
             visible_positions = existing[rows.visible(Moment(moment, past), rows_[existing])]
             return {record_ids[at] for at in visible_positions.tolist()}
 
-    def _answer(self, find: Callable[[], ResultT]) -> ResultT:
+    def _answer(self, find: Callable[[], ResultT], version: int | None = None) -> ResultT:
         """Catch up and answer; if the ANN index cannot be read, do without it."""
 
         def answer() -> ResultT:
-            self.sync()
+            if version != self._life.seq:
+                self.sync()
             return find()
 
         return self._life.use(answer)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.index.memories.filters import MemoryFilters
+from anaphora.index.memories.links import MemoryLinks
 from anaphora.index.memories.rows import NEVER, MemoryRows, Moment
 from anaphora.index.memories.vectors import MemoryVectors
 from anaphora.index.memories.words import EXACT_WORTH, Matches, MemoryWords
@@ -150,6 +151,7 @@ class MemoryState:
     filters: MemoryFilters
     words: MemoryWords
     vectors: MemoryVectors
+    links: MemoryLinks = field(default_factory=MemoryLinks)
     _answers: OrderedDict[Hashable, _Cached[Candidates]] = field(default_factory=OrderedDict)
     _visible_rows: _Cached[NDArray[np.bool_]] | None = None
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 _WORD = re.compile(r"\w+(?:[-.'’/:@–#+=\\]+\w+)*")
 _JOINS = "_-.'’/:@–#+=\\"
@@ -27,6 +28,8 @@ class Words:
     ends: Mapping[int, int]
 
 
+# A question is often asked again.
+@lru_cache(maxsize=64)
 def words_of(text: str) -> Words:
     """The words of a text. They keep their capitals, but for those with letters beyond ASCII."""
     words: list[tuple[str, int, int]] = []

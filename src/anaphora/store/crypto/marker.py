@@ -68,7 +68,7 @@ class Marker:
 
 def place_of(home: Path) -> Place:
     """The identity of the marker in `home`; None for none. `StoreError` if unknown."""
-    path = home / MARKER
+    path = f"{home}{os.sep}{MARKER}"
     try:
         return identity_of(os.stat(path))  # noqa: PTH116 - called at every read; Path is slower
     except (FileNotFoundError, NotADirectoryError):

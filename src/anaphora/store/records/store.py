@@ -224,10 +224,6 @@ class Records(RecordReader[MemoryRecord]):
         self._passed: set[str] = set()
         self._lineages: tuple[int, dict[tuple[str, frozenset[str]], frozenset[str]]] = (-1, {})
 
-    def check(self) -> None:
-        """Raise `SealChanged` when the home was sealed, opened up or given other keys meanwhile."""
-        self.sealer.check()
-
     def unreadable(self) -> tuple[str, ...]:
         """The ids of rows that were passed over, and still cannot be read."""
         waiting = tuple(self._passed)
@@ -348,8 +344,10 @@ class Records(RecordReader[MemoryRecord]):
 
     def links_since(self, since: int, kinds: Collection[str]) -> tuple[RecordLink, ...]:
         """The links of `kinds` that were written after number `since`."""
-        links = map(LINK_MAPPING.value, self._rows(LINK.select() + "AND seq > :since", since=since))
-        return tuple(link for link in links if link.kind in kinds)
+        # Names of ours, never a caller's words.
+        kind_list = ", ".join(f"'{kind}'" for kind in kinds)
+        condition = f"AND seq > :since AND kind IN ({kind_list})"
+        return tuple(map(LINK_MAPPING.value, self._rows(LINK.select() + condition, since=since)))
 
     def with_text(self, text: str) -> tuple[str, ...]:
         """The ids of all records, in history too, with exactly this text."""

@@ -70,6 +70,7 @@ class RecordTransaction(NamespaceTransaction):
         self._written: dict[str, MemoryRecord] = {}
         self._vectors: dict[str, bytes] = {}
         self._embedder = ""
+        self._links: list[RecordLink] = []
         # False where something was done that `written` does not tell.
         self._whole = True
         journals = (open_journal(write, kind) for open_journal in JOURNALS)
@@ -101,7 +102,9 @@ class RecordTransaction(NamespaceTransaction):
             return None
         numbers = self.write.before, self.write.seq
         records = tuple(sorted(self._written.values(), key=lambda one: one.seq))
-        return WrittenRecords(*numbers, records, self._embedder, tuple(self._vectors.items()))
+        return WrittenRecords(
+            *numbers, records, self._embedder, tuple(self._vectors.items()), tuple(self._links)
+        )
 
     def find(self, record_id: str) -> MemoryRecord | None:
         """The record of this id, if there is one."""
@@ -255,9 +258,10 @@ class RecordTransaction(NamespaceTransaction):
         links = dict.fromkeys(map(LINK_MAPPING.value, rows))
         return [link for link in links if link.kind in kinds]
 
-    def join(self, links: Iterable[RecordLink]) -> None:
+    def join(self, links: Collection[RecordLink]) -> None:
         """Write links of tracked records that are not linked yet."""
         self.flush()
+        self._links += links
         self._insert(LINK, [LINK_MAPPING.row(link) for link in links])
 
     def turn(self, link: RecordLink, kind: str) -> None:
@@ -338,9 +342,11 @@ class RecordTransaction(NamespaceTransaction):
         self._events = []
         mended_rows, self._mended = self._mended, []
         self._whole &= not mended_rows
-        # A reader that passed a record over has passed its vectors over, too: they come once more.
+        # A reader that passed a record over has passed its vectors and links over, too: they come
+        # once more.
         for record_id in mended_rows:
-            self._renumber(VECTOR, record_id=record_id)
+            for table, end in ((VECTOR, "record_id"), (LINK, "record_id"), (LINK, "other_id")):
+                self._renumber(table, **{end: record_id})
 
     def finish(self) -> None:
         """Write what is left, and the journals of this change."""

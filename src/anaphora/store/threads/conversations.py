@@ -12,7 +12,7 @@ import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -64,7 +64,7 @@ class WriteHooks:
     it concerns (1 for a title, and for a whole conversation).
     """
 
-    under_way: Callable[[], AbstractContextManager[object]] = nullcontext
+    under_way: AbstractContextManager[object] = field(default_factory=nullcontext)
     on_change: Callable[[AuditAction, str, int], object] = lambda *_: None
 
 
@@ -142,7 +142,7 @@ class Conversations(ABC):
         Blank ones are left out. The range is empty when nothing was kept. `title` is that of a
         conversation that begins with them, and nothing to one that is there.
         """
-        with self._hooks.under_way():
+        with self._hooks.under_way:
             if not self.enabled:
                 return range(0)
             standing_id = self.standing_id(self._check_id(conversation_id))
@@ -296,7 +296,7 @@ class Conversations(ABC):
         conversation_id: str,
         change: Callable[[str], bool],
     ) -> bool:
-        with self._hooks.under_way():
+        with self._hooks.under_way:
             if not self.enabled:
                 return False
             standing_id = self.standing_id(self._check_id(conversation_id))
