@@ -16,22 +16,19 @@ from heapq import heappop, heappush
 from itertools import chain, islice
 from typing import Final, TypeAlias
 
-import numpy as np
-
 from anaphora.calls.moments import from_epoch
 from anaphora.language.folding import typed_text
 from anaphora.rank.currency import (
     COMING,
     LEAST_SHARE,
-    GroupJudgement,
-    Statements,
+    RankedStatement,
     answer_loss,
     arrange_group,
     judge_group,
     put_coming_first,
 )
 from anaphora.rank.odds import probability_of
-from anaphora.rank.replacement import PairJudge, judge_pairs
+from anaphora.rank.replacement import PairJudge, Statement, judge_pairs
 from anaphora.rank.silence import Lane
 from anaphora.rank.statements import read_cues, read_statement
 from anaphora.rank.subjects import read_keys
@@ -326,27 +323,27 @@ class _Groups:
     ) -> tuple[list[int], dict[int, _Mark]]:
         """The places that stand before the best, and what each of the others was replaced by."""
         members = (best, *followers)
-        member_closenesses = [
-            math.nan,
-            *(closeness.get(follower.index, math.nan) for follower in followers),
-        ]
-        # A score falls with every second: what lies behind six digits decides nothing.
-        rows = tuple(
-            (
-                member.compared_text,
-                member.at,
-                member.speaker,
-                member.assistant,
-                round(member.score, 6),
-                round(member.meaning, 6),
+        times = put_coming_first(
+            [member.at for member in members], [member.coming for member in members]
+        )
+        statements = [
+            RankedStatement(
+                Statement(
+                    text := member.compared_text,
+                    at,
+                    member.speaker,
+                    member.assistant,
+                    read_statement(text),
+                ),
+                member.score,
+                member.meaning,
                 member.asked_for,
                 member.restated,
-                None if math.isnan(member_closeness) else round(member_closeness, 4),
-                member.coming,
+                closeness.get(member.index, math.nan),
             )
-            for member, member_closeness in zip(members, member_closenesses, strict=True)
-        )
-        judgement = _judge(rows, self._question, self._spans, self._decide)
+            for member, at in zip(members, times, strict=True)
+        ]
+        judgement = judge_group(statements, self._question, THRESHOLD, self._spans, self._decide)
         indexes = [member.index for member in members]
         mark_by_index: dict[int, _Mark] = {}
         for (old_index, new_index), reason in judgement.replaced.items():
@@ -385,34 +382,6 @@ class _Groups:
         if member.index not in self._behind:
             self._behind[member.index] = member
             self._push(member, BEHIND)
-
-
-_Judged: TypeAlias = tuple[str, float, str, bool, float, float, bool, int, float | None, bool]
-
-
-@lru_cache(maxsize=512)
-def _judge(
-    judged: tuple[_Judged, ...],
-    question: str,
-    spans: tuple[tuple[float, float], ...],
-    judge: PairJudge,
-) -> GroupJudgement:
-    """What a group makes of its best one; most of a repeated question."""
-    texts, at, speakers, assistant, scores, meaning, asked_for, restatements, closeness, coming = (
-        zip(*judged, strict=True)
-    )
-    statements = Statements(
-        texts,
-        put_coming_first(np.array(at), np.array(coming)),
-        speakers,
-        np.array(assistant),
-        np.array(scores, np.float32),
-        np.array(meaning, np.float32),
-        np.array(asked_for),
-        np.array(restatements),
-        np.array(closeness, np.float32),
-    )
-    return judge_group(statements, question, THRESHOLD, spans, judge)
 
 
 def _fold(candidates: Iterable[Candidate]) -> list[Candidate]:
