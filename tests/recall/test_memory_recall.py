@@ -18,8 +18,8 @@ from tests.memory_home import NOW, MemoryHome, memory_home
 from anaphora.errors import FilterError, InvalidInput
 from anaphora.index.vectors.ann import available
 from anaphora.rank.currency import answer_loss
-from anaphora.rank.statements import read_cues
-from anaphora.recall.currency import Candidate, order_hits
+from anaphora.rank.statements import read_cues, read_statement
+from anaphora.recall.currency import Candidate, Placed, order_hits
 from anaphora.settings import EXACT_CAP
 from anaphora.store.records.rows import RecordLink
 
@@ -253,19 +253,20 @@ TOLD = (
 
 def _trip_candidates(texts: Iterable[tuple[str, int, float]] = TOLD) -> list[Candidate]:
     return [
-        Candidate(place, text, score, 0.6, day * DAY_SECONDS, closeness=0.8)
+        Candidate(place, text, score, 0.6, day * DAY_SECONDS)
         for place, (text, day, score) in enumerate(texts)
     ]
 
 
-def _in_order(candidates: list[Candidate], noise: int = 0) -> list[Candidate]:
+def _in_order(candidates: list[Candidate], noise: int = 0) -> list[Placed]:
     """In their order; the noise stands between the first ones and is in no words of theirs."""
     others = [
         Candidate(100 + n, f"Nobody knows number {n}.", 0.59 - n / 1e4, 0.0, 0.0)
         for n in range(noise)
     ]
     stream = sorted((*candidates, *others), key=lambda one: -one.score)
-    found = order_hits(stream, TRIP_QUESTION, lambda _: candidates, repetitions=True).candidates
+    related = [(candidate, 0.8) for candidate in candidates]
+    found = order_hits(stream, TRIP_QUESTION, lambda _: related, repetitions=True).candidates
     return [one for one in found if one.index < 100]
 
 
@@ -273,7 +274,7 @@ def test_what_was_replaced_stands_behind_also_where_it_waited_already() -> None:
     # That it is not known for sure lowers it: it waits among those that are still to come.
     unsure = (f"{TRIPS} a Saab, no idea.", 3, 0.62)
     unrelated = ("Nobody drives on Sundays.", 20, 0.2)
-    assert answer_loss(unsure[0], unsure[2], read_cues(TRIP_QUESTION)) > 0
+    assert answer_loss(read_statement(unsure[0]), unsure[2], read_cues(TRIP_QUESTION)) > 0
     found = _in_order(_trip_candidates((*TOLD, unsure, unrelated)))
     places = [one.index for one in found]
     assert places.count(5) == 1
@@ -292,4 +293,4 @@ def test_the_same_said_with_other_spaces_is_one_candidate() -> None:
     candidates = _trip_candidates(twice)
     assert candidates[0].wording == candidates[1].wording
     found = list(order_hits(candidates, TRIP_QUESTION, lambda _: ()).candidates)
-    assert [one.copies for one in found] == [(1,)]
+    assert [one.candidate.copies for one in found] == [(1,)]

@@ -43,7 +43,6 @@ from anaphora.rank.statements import (
     QuestionCues,
     StatementReading,
     read_cues,
-    read_statement,
 )
 
 COMING: Final = "dated in the future"
@@ -610,9 +609,8 @@ def _find_lifted(
     return [index for *_, index in sorted(lifted_ranks, reverse=True)]
 
 
-def answer_loss(text: str, score: float, cues: QuestionCues) -> float:
+def answer_loss(read: StatementReading, score: float, cues: QuestionCues) -> float:
     """What a short text of this score loses that only asks, or that says that it does not know."""
-    read = read_statement(text)
     if read.size > _SHORT:
         return 0.0
     question_words = read.words - read.told

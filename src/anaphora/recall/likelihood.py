@@ -34,7 +34,7 @@ from anaphora.rank.sought import (
     find_terms_in_title,
     read_question_terms,
 )
-from anaphora.rank.statements import read_cues, read_statement
+from anaphora.rank.statements import read_cues
 
 if TYPE_CHECKING:
     from anaphora.recall.currency import Candidate
@@ -98,7 +98,9 @@ class Likelihood:
         unseen = word_share(len(sought.terms - present), len(sought.terms))
         # What only asks, or does not know, is no answer however near it is.
         telling = [
-            candidate for candidate in head if not answer_loss(candidate.compared_text, 1.0, cues)
+            candidate
+            for candidate in head
+            if not answer_loss(candidate.statement.reading, 1.0, cues)
         ]
         meaning = max(map(_meaning, telling or head), default=0.0)
         ranked_hits = sorted(head, key=_meaning, reverse=True)
@@ -123,18 +125,6 @@ class Likelihood:
             many_share,
         )
 
-    def rated(self, groups: Iterable[Sequence[Candidate]]) -> Iterator[Candidate]:
-        """The candidates of groups, in the order in which they are shown, with probabilities.
-
-        What stands first in a group answers as probably as its likeliest: it was put before that
-        because it holds now.
-        """
-        for index, group in enumerate(groups):
-            chances = [self.probability(candidate, index) for candidate in group]
-            chances[0] = max(chances)
-            for candidate, chance in zip(group, chances, strict=True):
-                yield replace(candidate, answers=chance)
-
     def probability(self, candidate: Candidate, index: int) -> float:
         """The probability, 0 to 1, that a candidate at `place`, from 0, answers."""
         evidence = self.evidence(candidate, index)
@@ -149,7 +139,7 @@ class Likelihood:
             meaning=_meaning(candidate) if self.calibrated else 0.0,
             missing=word_share(missing, len(sought.terms)),
             place=place,
-            asks=read_statement(candidate.compared_text).asks,
+            asks=candidate.statement.reading.asks,
             lead=_meaning(candidate) - best_other if self.calibrated else 0.0,
             few=self.few,
             many=self.many,

@@ -25,7 +25,7 @@ from anaphora.rank.replacement import PairJudge, judge_pairs
 from anaphora.rank.silence import CALIBRATED_FOR, FACT_FLOOR
 from anaphora.rank.statements import words_of
 from anaphora.reading.inputs import statement_text
-from anaphora.recall.currency import COMPARABLE, GROUPS, RELATED, Candidate, order_hits
+from anaphora.recall.currency import COMPARABLE, GROUPS, RELATED, Candidate, Placed, order_hits
 from anaphora.recall.former import REASON, PastAsked, read_chains, with_chain
 from anaphora.recall.likelihood import with_floor
 from anaphora.recall.narrowing import days_of, tell_coming
@@ -420,7 +420,7 @@ class _AnswerBuilder:
 
         Where anything answers as probably as `floor`, without those that hardly do (0: with them).
         """
-        picks: list[Candidate] = []
+        picks: list[Placed] = []
         self._ahead = min(GROUPS, top_k)
         found_ids = self._found.columns.ids
         best_first = [found_ids[p] for p in self._scores.order.tolist()]
@@ -502,7 +502,7 @@ class _AnswerBuilder:
     def _get_id(self, index: int) -> str:
         return self._found.columns.ids[index]
 
-    def _order(self, floor: float) -> Iterator[Candidate]:
+    def _order(self, floor: float) -> Iterator[Placed]:
         """What has anything in common with the question, what holds now before what it replaced."""
         scores = self._scores
         indexes: list[int] = scores.order.tolist()
@@ -511,7 +511,8 @@ class _AnswerBuilder:
             self._rejected += [(index, "nothing_in_common") for index in indexes if index in silent]
             indexes = [index for index in indexes if index not in silent]
         if not self._hybrid:
-            return (self._make_candidate(index) for index in indexes)
+            candidates = map(self._make_candidate, indexes)
+            return (Placed(candidate, candidate.score) for candidate in candidates)
         lane = self._lane
 
         def reader_texts(candidates: Sequence[Candidate]) -> list[str]:
@@ -528,7 +529,7 @@ class _AnswerBuilder:
         ordering = order_hits(
             window.ordered(self._find_candidates(indexes)),
             self._question.text,
-            lambda candidate: map(window.as_read, self._find_related(candidate)),
+            lambda best: ((window.as_read(hit), near) for hit, near in self._find_related(best)),
             self._question.spans,
             statements=self._found.searched,
             # What says the same was linked when it was kept.
@@ -555,9 +556,7 @@ class _AnswerBuilder:
                     yield self._make_candidate(index, record)
             read_count, size = read_count + size, 2 * size
 
-    def _make_candidate(
-        self, index: int, record: MemoryRecord | None = None, closeness: float = math.nan
-    ) -> Candidate:
+    def _make_candidate(self, index: int, record: MemoryRecord | None = None) -> Candidate:
         columns, scores = self._found.columns, self._scores
         meaning, titles = scores.factors.get("meaning"), scores.factors.get("title")
         now, noted_at = to_micros(self._lookup.moment), int(columns.reinforced_at[index])
@@ -572,7 +571,6 @@ class _AnswerBuilder:
             # What was said again holds from then on.
             noted_at / 1e6 if self._lane.by_currency else 0.0,
             restated=int(columns.count[index]),
-            closeness=closeness,
             title="" if record is None else self._title(record),
             titled=0.0 if titles is None else float(titles[index]),
             coming=noted_at > now,
@@ -584,8 +582,8 @@ class _AnswerBuilder:
             self._titles[record.id] = self._lane.title_of(record)
         return self._titles[record.id]
 
-    def _find_related(self, candidate: Candidate) -> Iterator[Candidate]:
-        """The memories in the words of a candidate."""
+    def _find_related(self, candidate: Candidate) -> Iterator[tuple[Candidate, float]]:
+        """The memories in the words of a candidate, each with its cosine to that."""
         of = self._get_id(candidate.index)
         if of not in self._related:
             self._look_up_related(of, candidate)
@@ -594,7 +592,7 @@ class _AnswerBuilder:
         for record_id, closeness in self._related[of]:
             index, record = self._indexes[record_id], self._read.get(record_id)
             if record is not None and scores[index] >= least_score:
-                yield self._make_candidate(index, record, alike.apply_to(closeness))
+                yield self._make_candidate(index, record), alike.apply_to(closeness)
 
     def _look_up_related(self, of: str, candidate: Candidate) -> None:
         """Look up what is related to a candidate, and to those that may open the next groups.
@@ -634,7 +632,7 @@ class _AnswerBuilder:
             self._read |= lane.reads.many(self._found.version, unread, lane.read_records)
         return self._read
 
-    def _read_versions(self, picks: Sequence[Candidate]) -> dict[int, RelatedMemory]:
+    def _read_versions(self, picks: Sequence[Placed]) -> dict[int, RelatedMemory]:
         """Read the hits with what they replace or are replaced by, and return the latter.
 
         By their places; none that was forgotten since.
@@ -739,15 +737,15 @@ class _CandidateLinks:
 class _HitContext:
     """Where a hit stands among the others: what it was ordered by, and what it is linked with."""
 
-    candidate: Candidate
+    placed: Placed
     versions: Mapping[int, RelatedMemory]
     related: tuple[str, ...]
     same_as: tuple[str, ...]
 
     def fields(self, score: float) -> dict[str, Any]:
         """The fields of a hit with `score` as its own score."""
-        candidate, versions = self.candidate, self.versions
-        replacing = None if candidate.older_than is None else versions.get(candidate.older_than)
+        placed, candidate, versions = self.placed, self.placed.candidate, self.versions
+        replacing = None if placed.older_than is None else versions.get(placed.older_than)
         # What the candidate's changes did to that score: of the reader a part, else a factor.
         changes = candidate.changes
         read = changes.get(PART, 0.0)
@@ -759,11 +757,11 @@ class _HitContext:
             "same_as": self.same_as,
             "current": replacing is None,
             "older_than": replacing,
-            "reason": candidate.reason if replacing is not None else "",
-            "previous": tuple(versions[at] for at in candidate.previous if at in versions),
+            "reason": placed.reason if replacing is not None else "",
+            "previous": tuple(versions[at] for at in placed.previous if at in versions),
             "score": candidate.score,
             "factors": factors,
-            "answers": candidate.answers,
+            "answers": placed.answers,
             "read": candidate.read_probability,
         }
 
