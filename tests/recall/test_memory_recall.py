@@ -266,7 +266,7 @@ def _in_order(candidates: list[Candidate], noise: int = 0) -> list[Placed]:
     ]
     stream = sorted((*candidates, *others), key=lambda one: -one.score)
     related = [(candidate, 0.8) for candidate in candidates]
-    found = order_hits(stream, TRIP_QUESTION, lambda _: related, repetitions=True).candidates
+    found = order_hits(stream, TRIP_QUESTION, lambda *_: related, repetitions=True).candidates
     return [one for one in found if one.index < 100]
 
 
@@ -292,5 +292,5 @@ def test_the_same_said_with_other_spaces_is_one_candidate() -> None:
     twice = [(TOLD[0][0], 40, 0.6), ("  our family car   makes strange  noises \n", 41, 0.59)]
     candidates = _trip_candidates(twice)
     assert candidates[0].wording == candidates[1].wording
-    found = list(order_hits(candidates, TRIP_QUESTION, lambda _: ()).candidates)
+    found = list(order_hits(candidates, TRIP_QUESTION, lambda *_: ()).candidates)
     assert [one.candidate.copies for one in found] == [(1,)]

@@ -396,7 +396,9 @@ class ConversationRecall:
             ordering = order_hits(
                 window.ordered(candidates),
                 run.question.text,
-                lambda best: ((window.as_read(turn), near) for turn, near in turns.sharing(best)),
+                lambda best, _: (
+                    (window.as_read(turn), near) for turn, near in turns.sharing(best)
+                ),
                 run.question.spans,
                 statements=len(run.rows),
                 repetitions=run.repetitions,

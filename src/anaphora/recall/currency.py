@@ -20,6 +20,7 @@ from anaphora.calls.moments import from_epoch
 from anaphora.language.folding import typed_text
 from anaphora.rank.currency import (
     COMING,
+    COMPARED,
     LEAST_SHARE,
     RankedStatement,
     answer_loss,
@@ -125,9 +126,9 @@ def _compared_text(text: str) -> str:
     return typed_text(strip_recalled(text)[:FAR])
 
 
-Lookup: TypeAlias = Callable[[Candidate], Iterable[tuple[Candidate, float]]]
+Lookup: TypeAlias = Callable[[Candidate, Iterable[Candidate]], Iterable[tuple[Candidate, float]]]
 """What the index holds in the words of a candidate, at most `RELATED`, in any order, each with its
-cosine to that (NaN: not known)."""
+cosine to that (NaN: not known). The others are those that may open the next groups."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,6 +233,7 @@ class _Groups:
     _shown: list[tuple[frozenset[str], frozenset[str]]] = field(default_factory=list)
     _pushed: Iterator[int] = field(default_factory=count)
     _made: int = 0
+    _least_score: float = -math.inf
     _cues: QuestionCues = field(init=False)
 
     def __post_init__(self) -> None:
@@ -239,8 +241,11 @@ class _Groups:
 
     def ordered(self, stream: Iterator[Candidate]) -> Iterator[Placed]:
         """All candidates of `stream`, group by group."""
-        standing, least_score, shown_groups = math.inf, -math.inf, 0
+        standing, shown_groups = math.inf, 0
         group: _Group
+        # What tells of all candidates whether anything answers was read already.
+        for candidate in islice(stream, COMPARED):
+            self._push(self._lower(candidate))
         coming = next(stream, None)
         while True:
             # One that was lowered may stand behind some that are still to come.
@@ -253,11 +258,11 @@ class _Groups:
             if best.index in self._taken or (best.index in self._behind) != is_behind:
                 continue
             if standing == math.inf:
-                least_score = COMPARABLE * best.score
+                self._least_score = COMPARABLE * best.score
             standing = min(standing, -score)
             if is_behind:
                 group = (best,), {best.index: self._behind[best.index]}
-            elif best.score < least_score or self._made == GROUPS:
+            elif best.score < self._least_score or self._made == GROUPS:
                 group = (best,), {}
             else:
                 group = self._make_group(best)
@@ -308,7 +313,7 @@ class _Groups:
         own_indexes = (best.index, *best.copies)
         related = {
             hit.index: (hit, near)
-            for hit, near in self._look_up(best)
+            for hit, near in self._look_up(best, self._list_openings())
             if hit.index not in own_indexes
         }
         closeness = {index: near for index, (_, near) in related.items()}
@@ -338,9 +343,17 @@ class _Groups:
             # By what stands first, where it says so, else by the best: never through a third.
             leader = members[lifted_indexes[0]]
             remaining = [member for member in members.values() if member is not leader]
-            closeness = {hit.index: near for hit, near in self._look_up(leader)}
+            closeness = {hit.index: near for hit, near in self._look_up(leader, ())}
             marks |= self._judge(leader, remaining, closeness)[1]
         return self._arrange(best.index, members, lifted_indexes, marks)
+
+    def _list_openings(self) -> Iterator[Candidate]:
+        """Those that are likely to open the next groups, best first."""
+        for _, _, candidate, is_behind in sorted(self._heap):
+            if candidate.score < self._least_score:
+                return
+            if not is_behind and candidate.index not in self._taken:
+                yield candidate
 
     def _arrange(
         self, best: int, members: Mapping[int, Candidate], lifted: Sequence[int], marks: _Marks

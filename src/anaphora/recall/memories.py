@@ -404,7 +404,8 @@ class _AnswerBuilder:
     _scores: MemoryScores = field(init=False)
     _indexes: dict[str, int] = field(init=False)
     _read: dict[str, MemoryRecord] = field(default_factory=dict)
-    _related: dict[str, list[tuple[str, float]]] = field(default_factory=dict)
+    _candidates: dict[int, Candidate] = field(default_factory=dict)
+    _related: dict[int, list[tuple[int, float]]] = field(default_factory=dict)
     _titles: dict[str, str] = field(default_factory=dict)
     # How many are looked up at once, since a group of each is likely to be made.
     _ahead: int = GROUPS
@@ -529,7 +530,9 @@ class _AnswerBuilder:
         ordering = order_hits(
             window.ordered(self._find_candidates(indexes)),
             self._question.text,
-            lambda best: ((window.as_read(hit), near) for hit, near in self._find_related(best)),
+            lambda best, ahead: (
+                (window.as_read(hit), near) for hit, near in self._find_related(best, ahead)
+            ),
             self._question.spans,
             statements=self._found.searched,
             # What says the same was linked when it was kept.
@@ -553,7 +556,8 @@ class _AnswerBuilder:
             read = self._records(ids[index] for index in chunk)
             for index in chunk:
                 if (record := read.get(ids[index])) is not None:
-                    yield self._make_candidate(index, record)
+                    self._candidates[index] = self._make_candidate(index, record)
+                    yield self._candidates[index]
             read_count, size = read_count + size, 2 * size
 
     def _make_candidate(self, index: int, record: MemoryRecord | None = None) -> Candidate:
@@ -582,31 +586,31 @@ class _AnswerBuilder:
             self._titles[record.id] = self._lane.title_of(record)
         return self._titles[record.id]
 
-    def _find_related(self, candidate: Candidate) -> Iterator[tuple[Candidate, float]]:
+    def _find_related(
+        self, best: Candidate, ahead: Iterable[Candidate]
+    ) -> Iterator[tuple[Candidate, float]]:
         """The memories in the words of a candidate, each with its cosine to that."""
-        of = self._get_id(candidate.index)
-        if of not in self._related:
-            self._look_up_related(of, candidate)
-        alike = self._lane.embedder.calibration.alike
-        least_score, scores = LEAST_SHARE * candidate.score, self._scores.score
-        for record_id, closeness in self._related[of]:
-            index, record = self._indexes[record_id], self._read.get(record_id)
-            if record is not None and scores[index] >= least_score:
-                yield self._make_candidate(index, record), alike.apply_to(closeness)
+        if best.index not in self._related:
+            self._look_up_related(best, ahead)
+        ids, candidates = self._found.columns.ids, self._candidates
+        for index, closeness in self._related[best.index]:
+            if index not in candidates and (record := self._read.get(ids[index])) is not None:
+                candidates[index] = self._make_candidate(index, record)
+            if index in candidates:
+                yield candidates[index], closeness
 
-    def _look_up_related(self, of: str, candidate: Candidate) -> None:
+    def _look_up_related(self, best: Candidate, ahead: Iterable[Candidate]) -> None:
         """Look up what is related to a candidate, and to those that may open the next groups.
 
         Those that were no candidates become ones.
         """
-        texts = {of: candidate.text[:FAR]}
-        least_score, ids = COMPARABLE * candidate.score, self._found.columns.ids
-        for index in self._scores.order.tolist():
-            record = self._read.get(ids[index])
-            if len(texts) == self._ahead or self._scores.score[index] < least_score:
+        looked_up = {self._get_id(best.index): best}
+        for candidate in ahead:
+            if len(self._related) + len(looked_up) >= self._ahead:
                 break
-            if record is not None and record.id not in self._related:
-                texts.setdefault(record.id, record.text[:FAR])
+            if candidate.index not in self._related:
+                looked_up[self._get_id(candidate.index)] = candidate
+        texts = {record_id: candidate.text[:FAR] for record_id, candidate in looked_up.items()}
         related = self._lane.related(self._lookup, texts)
         columns, ids = related.candidates.columns, related.candidates.columns.ids
         new_places = [at for at, record_id in enumerate(ids) if record_id not in self._indexes]
@@ -619,10 +623,20 @@ class _AnswerBuilder:
             self._scores = self._rank(self._found)
             for record_id in new_ids:
                 self._indexes[record_id] = len(self._indexes)
-        self._records(ids)
+        indexes = np.array([self._indexes[record_id] for record_id in ids], np.intp)
+        scores, alike = self._scores.score[indexes], self._lane.embedder.calibration.alike
         for record_id, (places, closeness) in related.of.items():
-            related_ids = (ids[place] for place in places.tolist())
-            self._related[record_id] = [*zip(related_ids, closeness.tolist(), strict=True)]
+            candidate = looked_up[record_id]
+            is_near = scores[places] >= LEAST_SHARE * candidate.score
+            columns_of = indexes[places[is_near]], alike.apply(closeness[is_near])
+            self._related[candidate.index] = [
+                *zip(*(column.tolist() for column in columns_of), strict=True)
+            ]
+        self._records(
+            self._get_id(index)
+            for candidate in looked_up.values()
+            for index, _ in self._related[candidate.index]
+        )
 
     def _records(self, ids: Iterable[str]) -> Mapping[str, MemoryRecord]:
         """What is known of these ids, and of others: each is read once, after the search."""
