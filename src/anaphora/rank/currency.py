@@ -188,7 +188,7 @@ def pair_features(
         min(len(cues.terms), 16) / 16,
         message,
     ]
-    row += [row[place] * message for place in _PLACES]
+    row += [row[index] * message for index in _PLACES]
     return row
 
 
@@ -320,9 +320,9 @@ def compare_statements(
     end = max((end for _, end in spans), default=math.inf)
     pairs = {}
     for index in able:
-        best, other, replacing = dated_statements[0], dated_statements[index], replaces[index]
-        is_newer = best.at < other.at
-        older, newer = (best, other) if is_newer else (other, best)
+        best, member, replacing = dated_statements[0], dated_statements[index], replaces[index]
+        is_newer = best.at < member.at
+        older, newer = (best, member) if is_newer else (member, best)
         newer_index = index if is_newer else 0
         holds = _still_holds(older, newer, replacing) and newer_index not in echoes
         newer_first = not holds and (
@@ -335,7 +335,7 @@ def compare_statements(
             if newer_index in echoes
             else holds or replacing >= REPLACED or _may_precede(older.reading, newer.reading, cues)
         ):
-            row = pair_features(best, other, cues, replacing, speaking)
+            row = pair_features(best, member, cues, replacing, speaking)
             odds = sum(map(mul, row, _weights())) + BEFORE[CONSTANT]
             before = 1.0 / (1.0 + math.exp(-min(max(odds, -60.0), 60.0)))
             if replacing >= REPLACED and not holds:
@@ -374,20 +374,20 @@ def comparable_pairs(statements: Sequence[RankedStatement], cues: QuestionCues) 
     number or identifier of the question that the older one holds, or is another person's than that
     the question names; nor where the question says the older one word for word.
     """
-    best, exact, asked = statements[0], _keep_digits(cues.terms), cues.terms - cues.temporal
-    if not _is_evident(best, asked):
+    best, exact, asked_terms = statements[0], _keep_digits(cues.terms), cues.terms - cues.temporal
+    if not _is_evident(best, asked_terms):
         return []
     able = []
-    for index, other in enumerate(statements[1:], 1):
+    for index, member in enumerate(statements[1:], 1):
         # What takes least to tell comes first: most pairs need no more.
-        if best.at < other.at:
-            older, newer = best, other
-        elif other.at < best.at:
-            older, newer = other, best
+        if best.at < member.at:
+            older, newer = best, member
+        elif member.at < best.at:
+            older, newer = member, best
         else:
             continue
-        lowest, highest = sorted((best.score, other.score))
-        if lowest < LEAST_SHARE * highest or not _is_evident(other, asked):
+        lowest, highest = sorted((best.score, member.score))
+        if lowest < LEAST_SHARE * highest or not _is_evident(member, asked_terms):
             continue
         if not share_a_word(older.reading, newer.reading, cues.temporal) or (
             exact and exact & older.reading.words - newer.reading.words

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from heapq import heappop, heappush
-from itertools import chain, count, islice
+from itertools import chain, islice
 from typing import Final, TypeAlias
 
 from anaphora.calls.moments import from_epoch
@@ -30,7 +30,7 @@ from anaphora.rank.currency import (
 )
 from anaphora.rank.odds import probability_of
 from anaphora.rank.replacement import PairJudge, Statement, judge_pairs
-from anaphora.rank.silence import Lane
+from anaphora.rank.silence import Lane, scarcity
 from anaphora.rank.statements import QuestionCues, read_cues, read_statement
 from anaphora.rank.subjects import read_keys
 from anaphora.recall.likelihood import Likelihood, without_tail
@@ -177,6 +177,7 @@ def order_hits(
     spans: Spans = (),
     *,
     statements: int = 0,
+    count: int | None = None,
     repetitions: bool = False,
     judge: PairJudge = judge_pairs,
     calibrated: bool = True,
@@ -188,15 +189,22 @@ def order_hits(
     Groups are made one by one as they are asked for. With `repetitions` what says the same is not
     folded into one. `judge` says of two statements whether the newer replaces the older,
     `calibrated` whether the embedder's cosines tell if anything answers. `subject` is the question
-    without the words that name `spans`, `statements` how many were searched.
+    without the words that name `spans`, `statements` how many were searched, `count` how many
+    `candidates` there are (None: not known).
     """
     stream = iter(candidates)
-    head = list(islice(stream, READ))
+    head = list(islice(stream, READ if count is None else COMPARED))
     if not repetitions:
         head = _fold(head)
-    about = question if subject is None else subject
     likelihood = Likelihood.of(
-        head, statements, question, about, lane, tuple(spans), calibrated=calibrated
+        head,
+        question,
+        question if subject is None else subject,
+        lane,
+        tuple(spans),
+        few=scarcity(len(head) if count is None else count),
+        statements=statements,
+        calibrated=calibrated,
     )
     groups = _Groups(question, spans, look_up, not repetitions, judge, likelihood)
     return Ordered(
@@ -231,7 +239,7 @@ class _Groups:
     _taken: set[int] = field(default_factory=set)
     _behind: dict[int, _Mark] = field(default_factory=dict)
     _shown: list[tuple[frozenset[str], frozenset[str]]] = field(default_factory=list)
-    _pushed: Iterator[int] = field(default_factory=count)
+    _pushed: int = 0
     _made: int = 0
     _least_score: float = -math.inf
     _cues: QuestionCues = field(init=False)
@@ -241,7 +249,7 @@ class _Groups:
 
     def ordered(self, stream: Iterator[Candidate]) -> Iterator[Placed]:
         """All candidates of `stream`, group by group."""
-        standing, shown_groups = math.inf, 0
+        group_score, shown_groups = math.inf, 0
         group: _Group
         # What tells of all candidates whether anything answers was read already.
         for candidate in islice(stream, COMPARED):
@@ -257,9 +265,9 @@ class _Groups:
             score, _, best, is_behind = heappop(self._heap)
             if best.index in self._taken or (best.index in self._behind) != is_behind:
                 continue
-            if standing == math.inf:
+            if group_score == math.inf:
                 self._least_score = COMPARABLE * best.score
-            standing = min(standing, -score)
+            group_score = min(group_score, -score)
             if is_behind:
                 group = (best,), {best.index: self._behind[best.index]}
             elif best.score < self._least_score or self._made == GROUPS:
@@ -267,7 +275,7 @@ class _Groups:
             else:
                 group = self._make_group(best)
                 self._made += 1
-            yield from self._place(*group, standing, shown_groups)
+            yield from self._place(*group, group_score, shown_groups)
             shown_groups += bool(group[0])
 
     def _place(
@@ -299,7 +307,8 @@ class _Groups:
         """Let a candidate stand at its score, or at a share of that."""
         if candidate.index not in self._taken:
             score = BEHIND * candidate.score if behind else candidate.score
-            heappush(self._heap, (-score, next(self._pushed), candidate, behind))
+            heappush(self._heap, (-score, self._pushed, candidate, behind))
+            self._pushed += 1
 
     def _lower(self, candidate: Candidate) -> Candidate:
         lost_score = answer_loss(candidate.statement.reading, candidate.score, self._cues)
@@ -401,7 +410,7 @@ class _Groups:
             older, newer = members[old_place], members[new_place]
             coming = f"{COMING}: from {from_epoch(older.at):%Y-%m-%d}" if older.coming else ""
             mark_by_index.setdefault(older.index, _Mark(newer.index, coming or reason))
-        return [members[place].index for place in judgement.lifted], mark_by_index
+        return [members[index].index for index in judgement.lifted], mark_by_index
 
     def _was_shown(self, best: Candidate) -> bool:
         """Whether a group about the same thing as this one's best showed what it replaced."""
@@ -438,8 +447,8 @@ def _fold(candidates: Iterable[Candidate]) -> list[Candidate]:
         at, coming = candidate.at, candidate.coming
         if not candidate.assistant:
             # What was said again holds from then on; an assistant only repeats it.
-            said = (candidate, *repeats)
-            dated_members = [member for member in said if not member.coming] or said
+            copies = (candidate, *repeats)
+            dated_members = [member for member in copies if not member.coming] or copies
             at, coming = max(member.at for member in dated_members), dated_members[0].coming
         indexes = dict.fromkeys((*candidate.copies, *(repeat.index for repeat in repeats)))
         folded_candidates.append(replace(candidate, at=at, coming=coming, copies=tuple(indexes)))

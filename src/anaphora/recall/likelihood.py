@@ -24,7 +24,6 @@ from anaphora.rank.silence import (
     abundance,
     hit_probability,
     probability,
-    scarcity,
     word_share,
 )
 from anaphora.rank.sought import (
@@ -78,17 +77,18 @@ class Likelihood:
     def of(
         cls,
         head: Sequence[Candidate],
-        statements: int,
         question: str,
         subject: str,
         lane: Lane,
         spans: Spans = (),
         *,
+        few: float,
+        statements: int,
         calibrated: bool = True,
     ) -> Likelihood | None:
         """Read the first candidates of a question, best first, of so many `statements`; None where
-        nothing is known."""
-        few_share, many_share, head = scarcity(len(head)), abundance(statements), head[:COMPARED]
+        nothing is known. `few` is the `scarcity` of candidates."""
+        head = head[:COMPARED]
         odds = [candidate.read for candidate in head if not math.isnan(candidate.read)]
         # Without measured cosines all that is known of a candidate is what a reader made of it.
         if not calibrated and (not odds or math.isnan(head[0].read)):
@@ -108,9 +108,7 @@ class Likelihood:
         answer_probability = 0.0
         if head:
             read = max(odds) if odds else None
-            answer_probability = probability(
-                meaning if calibrated else None, unseen, read, few_share
-            )
+            answer_probability = probability(meaning if calibrated else None, unseen, read, few)
         best_index = ranked_hits[0].index if ranked_hits else -1
         cosines = first_meaning, second
         return cls(
@@ -121,8 +119,8 @@ class Likelihood:
             answer_probability,
             best_index,
             cosines,
-            few_share,
-            many_share,
+            few,
+            abundance(statements),
         )
 
     def probability(self, candidate: Candidate, index: int) -> float:

@@ -70,8 +70,10 @@ OVERREAD: Final = 2
 """The same for each candidate that is read with the question: what is read must not depend on how
 many hits are wanted, and the best by meaning and words together are among so many by either."""
 
-_READ_FIRST: Final = 12
-"""Texts of candidates that are read at once, first; then twice as many."""
+_READ_FIRST: Final = 9
+_MOST_WANTED: Final = 10
+"""Texts of candidates that are read at once, first: so many, and one for each hit that is wanted,
+of the first ten; then twice as many."""
 
 _ARRAYS: Final = ("words", "type", "created", "reinforced_at", "count", "titles", "timely")
 
@@ -406,9 +408,7 @@ class _AnswerBuilder:
     _read: dict[str, MemoryRecord] = field(default_factory=dict)
     _candidates: dict[int, Candidate] = field(default_factory=dict)
     _related: dict[int, list[tuple[int, float]]] = field(default_factory=dict)
-    _titles: dict[str, str] = field(default_factory=dict)
-    # How many are looked up at once, since a group of each is likely to be made.
-    _ahead: int = GROUPS
+    _top_k: int = 0
 
     def __post_init__(self) -> None:
         self._scores = self._rank(self._found)
@@ -422,7 +422,7 @@ class _AnswerBuilder:
         Where anything answers as probably as `floor`, without those that hardly do (0: with them).
         """
         picks: list[Placed] = []
-        self._ahead = min(GROUPS, top_k)
+        self._top_k = top_k
         found_ids = self._found.columns.ids
         best_first = [found_ids[p] for p in self._scores.order.tolist()]
         version = self._found.version
@@ -535,6 +535,7 @@ class _AnswerBuilder:
             ),
             self._question.spans,
             statements=self._found.searched,
+            count=len(indexes),
             # What says the same was linked when it was kept.
             repetitions=True,
             judge=pair_judge(lane.reader, lane.judge, window.lane),
@@ -551,7 +552,7 @@ class _AnswerBuilder:
     def _find_candidates(self, indexes: Sequence[int]) -> Iterator[Candidate]:
         """Candidates with their texts, some at a time; without those that were forgotten since."""
         ids = self._found.columns.ids
-        read_count, size = 0, max(_READ_FIRST, self._window + 1)
+        read_count, size = 0, max(self._window + 1, _READ_FIRST + min(self._top_k, _MOST_WANTED))
         while chunk := indexes[read_count : read_count + size]:
             read = self._records(ids[index] for index in chunk)
             for index in chunk:
@@ -575,16 +576,11 @@ class _AnswerBuilder:
             # What was said again holds from then on.
             noted_at / 1e6 if self._lane.by_currency else 0.0,
             restated=int(columns.count[index]),
-            title="" if record is None else self._title(record),
+            title="" if record is None else self._lane.title_of(record),
             titled=0.0 if titles is None else float(titles[index]),
             coming=noted_at > now,
             timely=columns.timely is not None and bool(columns.timely[index]),
         )
-
-    def _title(self, record: MemoryRecord) -> str:
-        if record.id not in self._titles:
-            self._titles[record.id] = self._lane.title_of(record)
-        return self._titles[record.id]
 
     def _find_related(
         self, best: Candidate, ahead: Iterable[Candidate]
@@ -606,7 +602,8 @@ class _AnswerBuilder:
         """
         looked_up = {self._get_id(best.index): best}
         for candidate in ahead:
-            if len(self._related) + len(looked_up) >= self._ahead:
+            # A group of each is likely to be made.
+            if len(self._related) + len(looked_up) >= min(GROUPS, self._top_k):
                 break
             if candidate.index not in self._related:
                 looked_up[self._get_id(candidate.index)] = candidate

@@ -168,10 +168,10 @@ class TurnCandidates:
             if len(latest) > RELATED:
                 break
         latest_indexes = np.array(list(latest.values()), np.intp)
-        others = latest_indexes[latest_indexes != candidate.index]
-        closeness = self.alike(view.closeness(own_row, scores.rows[others])).tolist()
-        closeness_of = dict(zip(others.tolist(), closeness, strict=True))
-        return ((turn, closeness_of[turn.index]) for turn in self._read(others))
+        other_indexes = latest_indexes[latest_indexes != candidate.index]
+        closeness = self.alike(view.closeness(own_row, scores.rows[other_indexes])).tolist()
+        closeness_of = dict(zip(other_indexes.tolist(), closeness, strict=True))
+        return ((turn, closeness_of[turn.index]) for turn in self._read(other_indexes))
 
     @cached_property
     def _indexes(self) -> NDArray[np.intp]:
