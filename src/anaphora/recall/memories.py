@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta
 from operator import attrgetter
@@ -512,8 +512,8 @@ class _AnswerBuilder:
             self._rejected += [(index, "nothing_in_common") for index in indexes if index in silent]
             indexes = [index for index in indexes if index not in silent]
         if not self._hybrid:
-            candidates = map(self._make_candidate, indexes)
-            return (Placed(candidate, candidate.score) for candidate in candidates)
+            ranked = ((index, float(scores.score[index])) for index in indexes)
+            return (Placed(Candidate(i, "", score, 0.0, math.nan), score) for i, score in ranked)
         lane = self._lane
 
         def reader_texts(candidates: Sequence[Candidate]) -> list[str]:
@@ -551,36 +551,45 @@ class _AnswerBuilder:
 
     def _find_candidates(self, indexes: Sequence[int]) -> Iterator[Candidate]:
         """Candidates with their texts, some at a time; without those that were forgotten since."""
-        ids = self._found.columns.ids
         read_count, size = 0, max(self._window + 1, _READ_FIRST + min(self._top_k, _MOST_WANTED))
         while chunk := indexes[read_count : read_count + size]:
-            read = self._records(ids[index] for index in chunk)
-            for index in chunk:
-                if (record := read.get(ids[index])) is not None:
-                    self._candidates[index] = self._make_candidate(index, record)
-                    yield self._candidates[index]
+            self._make_candidates(chunk)
+            yield from (self._candidates[index] for index in chunk if index in self._candidates)
             read_count, size = read_count + size, 2 * size
 
-    def _make_candidate(self, index: int, record: MemoryRecord | None = None) -> Candidate:
-        columns, scores = self._found.columns, self._scores
-        meaning, titles = scores.factors.get("meaning"), scores.factors.get("title")
-        now, noted_at = to_micros(self._lookup.moment), int(columns.reinforced_at[index])
-        if noted_at > now:
-            # Said again at a time to come: what was noted first is sure.
-            noted_at = int(columns.created[index])
-        return Candidate(
-            index,
-            "" if record is None else record.text,
-            float(scores.score[index]),
-            0.0 if meaning is None else float(meaning[index]),
+    def _make_candidates(self, indexes: Collection[int]) -> None:
+        """Read the texts of candidates; those that were forgotten since become none."""
+        columns, factors, places = self._found.columns, self._scores.factors, list(indexes)
+        records = self._records(columns.ids[index] for index in indexes)
+        now, nothing = to_micros(self._lookup.moment), np.zeros(len(self._indexes))
+        noted_at = columns.reinforced_at[places]
+        # Said again at a time to come: what was noted first is sure.
+        noted_at = np.where(noted_at > now, columns.created[places], noted_at)
+        table = (
+            self._scores.score[places],
+            factors.get("meaning", nothing)[places],
             # What was said again holds from then on.
-            noted_at / 1e6 if self._lane.by_currency else 0.0,
-            restated=int(columns.count[index]),
-            title="" if record is None else self._lane.title_of(record),
-            titled=0.0 if titles is None else float(titles[index]),
-            coming=noted_at > now,
-            timely=columns.timely is not None and bool(columns.timely[index]),
+            noted_at / 1e6 if self._lane.by_currency else nothing[places],
+            columns.count[places],
+            factors.get("title", nothing)[places],
+            noted_at > now,
+            (nothing if columns.timely is None else columns.timely)[places] > 0,
         )
+        for index, *facts in zip(places, *(column.tolist() for column in table), strict=True):
+            if (record := records.get(columns.ids[index])) is not None:
+                score, meaning, at, count, titled, coming, timely = facts
+                self._candidates[index] = Candidate(
+                    index,
+                    record.text,
+                    score,
+                    meaning,
+                    at,
+                    restated=count,
+                    title=self._lane.title_of(record),
+                    titled=titled,
+                    coming=coming,
+                    timely=timely,
+                )
 
     def _find_related(
         self, best: Candidate, ahead: Iterable[Candidate]
@@ -588,12 +597,9 @@ class _AnswerBuilder:
         """The memories in the words of a candidate, each with its cosine to that."""
         if best.index not in self._related:
             self._look_up_related(best, ahead)
-        ids, candidates = self._found.columns.ids, self._candidates
         for index, closeness in self._related[best.index]:
-            if index not in candidates and (record := self._read.get(ids[index])) is not None:
-                candidates[index] = self._make_candidate(index, record)
-            if index in candidates:
-                yield candidates[index], closeness
+            if index in self._candidates:
+                yield self._candidates[index], closeness
 
     def _look_up_related(self, best: Candidate, ahead: Iterable[Candidate]) -> None:
         """Look up what is related to a candidate, and to those that may open the next groups.
@@ -629,11 +635,8 @@ class _AnswerBuilder:
             self._related[candidate.index] = [
                 *zip(*(column.tolist() for column in columns_of), strict=True)
             ]
-        self._records(
-            self._get_id(index)
-            for candidate in looked_up.values()
-            for index, _ in self._related[candidate.index]
-        )
+        near = {at for hit in looked_up.values() for at, _ in self._related[hit.index]}
+        self._make_candidates(near - self._candidates.keys())
 
     def _records(self, ids: Iterable[str]) -> Mapping[str, MemoryRecord]:
         """What is known of these ids, and of others: each is read once, after the search."""
