@@ -288,6 +288,50 @@ def test_no_candidate_comes_twice_and_none_is_lost() -> None:
         assert sorted(found) == [0, 1, 2, 3, 4]
 
 
+def test_what_is_looked_up_first_names_what_the_next_groups_are_about() -> None:
+    """So that it can be looked up together; a question among them stands lower and opens none."""
+    texts = (
+        ("The garage opens at six.", 1, 0.60),
+        (TRIP_QUESTION, 2, 0.59),
+        ("Ada drinks tea.", 3, 0.58),
+        ("Lunch is at noon.", 4, 0.50),
+        ("Emil plays the oboe.", 5, 0.20),
+    )
+    asked: list[tuple[int, list[int]]] = []
+
+    def look_up(best: Candidate, ahead: Iterable[Candidate]) -> Iterable[tuple[Candidate, float]]:
+        asked.append((best.index, [candidate.index for candidate in ahead]))
+        return ()
+
+    found = list(order_hits(_trip_candidates(texts), TRIP_QUESTION, look_up).candidates)
+    assert sorted(one.index for one in found) == [0, 1, 2, 3, 4]
+    assert asked == [(0, [2, 3]), (2, [3]), (3, [])]
+
+
+@pytest.mark.parametrize("noise", [0, 3, 12, 40])
+def test_where_the_number_of_candidates_is_known_few_are_read(noise: int) -> None:
+    """And the answer is the same."""
+    read: list[int] = []
+
+    def stream() -> Iterator[Candidate]:
+        for candidate in candidates:
+            read.append(candidate.index)
+            yield candidate
+
+    candidates = [
+        Candidate(n, f"Nobody knows number {n}.", 0.6 - n / 1e3, 0.0, n) for n in range(noise)
+    ]
+    whole = order_hits(candidates, TRIP_QUESTION, lambda *_: (), repetitions=True)
+    known = order_hits(
+        stream(), TRIP_QUESTION, lambda *_: (), count=len(candidates), repetitions=True
+    )
+    assert known.confidence == whole.confidence
+    first = next(known.candidates, None)
+    assert len(read) <= 9
+    assert first == next(whole.candidates, None)
+    assert [*known.candidates] == [*whole.candidates]
+
+
 def test_the_same_said_with_other_spaces_is_one_candidate() -> None:
     twice = [(TOLD[0][0], 40, 0.6), ("  our family car   makes strange  noises \n", 41, 0.59)]
     candidates = _trip_candidates(twice)
