@@ -103,14 +103,9 @@ class Candidate:
 
     @cached_property
     def statement(self) -> Statement:
-        """What is compared of it."""
-        text = self.compared_text
-        return Statement(text, self.at, self.speaker, self.assistant, read_statement(text))
-
-    @property
-    def compared_text(self) -> str:
         """Its own words, as they are compared: without what it quotes of a recall."""
-        return _compared_text(self.passage or self.text)
+        text = _compared_text(self.passage or self.text)
+        return Statement(text, self.at, self.speaker, self.assistant, read_statement(text))
 
     @property
     def wording(self) -> tuple[str, str, bool]:
@@ -206,7 +201,9 @@ def order_hits(
         statements=statements,
         calibrated=calibrated,
     )
-    groups = _Groups(question, spans, look_up, not repetitions, judge, likelihood)
+    groups = _Groups(
+        question, read_cues(question), spans, look_up, not repetitions, judge, likelihood
+    )
     return Ordered(
         groups.ordered(chain(head, stream)), None if likelihood is None else likelihood.answered
     )
@@ -214,7 +211,7 @@ def order_hits(
 
 @dataclass(frozen=True, slots=True)
 class _Mark:
-    """The index of what replaced a statement, and why."""
+    """The index of what replaced a statement, in the end, and why."""
 
     newer: int
     reason: str
@@ -230,6 +227,7 @@ class _Groups:
     """The groups of one question, each made when the one before it was taken."""
 
     _question: str
+    _cues: QuestionCues
     _spans: Spans
     _look_up: Lookup
     _folds: bool
@@ -242,10 +240,6 @@ class _Groups:
     _pushed: int = 0
     _made: int = 0
     _least_score: float = -math.inf
-    _cues: QuestionCues = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._cues = read_cues(self._question)
 
     def ordered(self, stream: Iterator[Candidate]) -> Iterator[Placed]:
         """All candidates of `stream`, group by group."""
@@ -292,16 +286,13 @@ class _Groups:
             chances = [max(rated), *rated[1:]]
         for member, chance in zip(front, chances, strict=True):
             self._taken.update((member.index, *member.copies))
-            newer, reason = None, ""
-            previous = tuple(old for old in marks if _find_last(old, marks) == member.index)
-            if member.index in marks:
-                newer, previous = _find_last(member.index, marks), ()
-                # Its mark goes if what replaced it is still to come, unless the past is asked for.
-                if self._cues.past >= 2 or newer in self._taken:
-                    reason = marks[member.index].reason
-                else:
-                    newer = None
-            yield Placed(member, standing, newer, reason, previous, chance)
+            previous = tuple(old for old, mark in marks.items() if mark.newer == member.index)
+            mark = marks.get(member.index)
+            # Its mark goes if what replaced it is still to come, unless the past is asked for.
+            if mark is not None and (self._cues.past >= 2 or mark.newer in self._taken):
+                yield Placed(member, standing, mark.newer, mark.reason, answers=chance)
+            else:
+                yield Placed(member, standing, previous=previous, answers=chance)
 
     def _push(self, candidate: Candidate, *, behind: bool = False) -> None:
         """Let a candidate stand at its score, or at a share of that."""
@@ -320,13 +311,10 @@ class _Groups:
     def _make_group(self, best: Candidate) -> _Group:
         """Those that stand with `best`, itself among them."""
         own_indexes = (best.index, *best.copies)
-        related = {
-            hit.index: (hit, near)
-            for hit, near in self._look_up(best, self._list_openings())
-            if hit.index not in own_indexes
-        }
-        closeness = {index: near for index, (_, near) in related.items()}
-        earlier = [hit for index, (hit, _) in related.items() if index in self._taken]
+        pairs = list(self._look_up(best, self._list_openings()))
+        closeness = {hit.index: near for hit, near in pairs}
+        related = {hit.index: hit for hit, _ in pairs if hit.index not in own_indexes}
+        earlier = [hit for index, hit in related.items() if index in self._taken]
         if earlier and self._cues.past < 2:
             # A hit that stands before it may have replaced it.
             mark = self._judge(best, earlier, closeness)[1].get(best.index)
@@ -336,7 +324,7 @@ class _Groups:
         # What was put behind its own group is no member of another one.
         pending = [
             self._lower(hit)
-            for index, (hit, _) in related.items()
+            for index, hit in related.items()
             if hit.score >= LEAST_SHARE * best.score
             and index not in self._taken
             and index not in self._behind
@@ -354,6 +342,7 @@ class _Groups:
             remaining = [member for member in members.values() if member is not leader]
             closeness = {hit.index: near for hit, near in self._look_up(leader, ())}
             marks |= self._judge(leader, remaining, closeness)[1]
+        marks = {old: _Mark(_find_last(old, marks), mark.reason) for old, mark in marks.items()}
         return self._arrange(best.index, members, lifted_indexes, marks)
 
     def _list_openings(self) -> Iterator[Candidate]:
@@ -381,8 +370,7 @@ class _Groups:
             front = [index for index in front if index not in newly_outdated]
             outdated_indexes = [*newly_outdated, *outdated_indexes]
         for index in outdated_indexes:
-            newer = _find_last(index, marks)
-            self._put_behind(members[index], _Mark(newer, marks[index].reason))
+            self._put_behind(members[index], marks[index])
         return [members[index] for index in front], marks
 
     def _judge(
@@ -414,7 +402,7 @@ class _Groups:
 
     def _was_shown(self, best: Candidate) -> bool:
         """Whether a group about the same thing as this one's best showed what it replaced."""
-        about = read_keys(best.compared_text, best.speaker).subjects
+        about = read_keys(best.statement.text, best.speaker).subjects
         words = best.statement.reading.words | about
         for subjects, words_shown in self._shown:
             if subjects and about and (subjects <= words or about <= words_shown):
