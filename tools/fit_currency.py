@@ -21,7 +21,7 @@ import math
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 from unittest import mock
@@ -34,14 +34,13 @@ from bench.homes import home_of
 from bench.told import asked_chat, asked_story, turn_texts
 from corpus.reading import LANES, Lane, Story, read_split
 from corpus.reading import read_stories as read_corpus
-from numpy.typing import NDArray
 from tools.fitting.outcome import Figure
 
 from anaphora.embed.service import spec_for
 from anaphora.rank import currency as ranking
 from anaphora.rank import currency_weights as shipped
 from anaphora.rank import replacement
-from anaphora.rank.currency import GroupJudgement, Statements, judge_group
+from anaphora.rank.currency import GroupJudgement, RankedStatement, judge_group
 from anaphora.rank.currency_weights import CONSTANT
 from anaphora.rank.replacement import REPLACED, Statement, replacement_features
 from anaphora.rank.statements import QuestionCues, read_cues, read_statement
@@ -63,7 +62,7 @@ _DAY: Final = 86_400.0
 WITHOUT_CLOSENESS: Final = 0.25
 """What a pair counts with its closeness not known: so it is while a vector is on its way."""
 
-Floats = NDArray[np.float32]
+Features: TypeAlias = Sequence[float]
 Weights: TypeAlias = dict[str, float]
 Texts: TypeAlias = tuple[str, str]
 """The older one and the newer one of a pair."""
@@ -82,14 +81,14 @@ class Group:
     lane: str
     question: str
     past: bool
-    statements: Statements
+    statements: Sequence[RankedStatement]
     answers: tuple[bool, ...]
     outdated: tuple[bool, ...]
 
     @property
-    def dated(self) -> Statements:
-        """The same, where what repeats an older one has its time."""
-        return replace(self.statements, at=ranking.date_echoes(self.statements))
+    def texts(self) -> list[str]:
+        """Its texts."""
+        return [one.statement.text for one in self.statements]
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,16 +139,16 @@ def judged_by(before: Weights, replaces: Weights) -> Iterator[None]:
 
 
 def _forget() -> None:
-    for kept in (ranking._weights, replacement._weights, recalled._judge):
+    for kept in (ranking._weights, replacement._weights):
         kept.cache_clear()
 
 
 @contextmanager
-def compared() -> Iterator[list[Statements]]:
+def compared() -> Iterator[list[Sequence[RankedStatement]]]:
     """The groups that recall judges from now on, by the wording of two statements alone."""
-    seen: list[Statements] = []
+    seen: list[Sequence[RankedStatement]] = []
 
-    def record(statements: Statements, question: str, *given: Any) -> GroupJudgement:
+    def record(statements: Sequence[RankedStatement], question: str, *given: Any) -> GroupJudgement:
         seen.append(statements)
         return judge_group(statements, question, *given)
 
@@ -177,7 +176,6 @@ def _of_story(story: Story, lane: Lane, homes: Path | None) -> Iterator[Group]:
     with compared() as seen, asked_story(homes, story, lane) as ask:
         for question in story.questions:
             seen.clear()
-            recalled._judge.cache_clear()
             ask(question)
             for statements in seen:
                 past = question.kind in ("past", "first")
@@ -199,7 +197,6 @@ def look_up_changes(data: Path, parts: Sequence[str], homes: Path | None) -> Mat
                 for question in (one for one in story["questions"] if one["kind"] != ABSENT):
                     for told, ask in ways.items():
                         seen.clear()
-                        recalled._judge.cache_clear()
                         ask(question)
                         material.groups += [
                             _group(
@@ -228,7 +225,7 @@ def look_up_chats(data: Path, homes: Path | None) -> Material:
 
 
 def _of_chat(
-    form: str, chat: Haystack, homes: Path | None, seen: list[Statements]
+    form: str, chat: Haystack, homes: Path | None, seen: list[Sequence[RankedStatement]]
 ) -> Iterator[Group]:
     texts = turn_texts(chat)
     with asked_chat(homes, form, chat) as (memory, clock):
@@ -238,11 +235,10 @@ def _of_chat(
             if not evidence:
                 continue
             seen.clear()
-            recalled._judge.cache_clear()
             clock.now = question.now or latest
             memory.recall_conversation(question.conversation_id, question.text, top_k=10)
             for statements in seen:
-                right = tuple(text in evidence for text in statements.texts)
+                right = tuple(one.statement.text in evidence for one in statements)
                 nothing = (False,) * len(right)
                 where = (CHAT, f"{form} {chat.number}", "turns")
                 yield Group(*where, question.text, False, statements, right, nothing)
@@ -252,12 +248,12 @@ def _group(
     where: tuple[str, str, str],
     question: str,
     past: bool,
-    statements: Statements,
+    statements: Sequence[RankedStatement],
     answer: Sequence[str],
     stale: Sequence[str],
 ) -> Group:
-    answers = tuple(holds_any(text, answer) for text in statements.texts)
-    outdated = tuple(holds_any(text, stale) for text in statements.texts)
+    answers = tuple(holds_any(one.statement.text, answer) for one in statements)
+    outdated = tuple(holds_any(one.statement.text, stale) for one in statements)
     return Group(*where, question, past, statements, answers, outdated)
 
 
@@ -347,7 +343,7 @@ def replacing_pairs(material: Material) -> list[Pair]:
             replaced = known.get(key)
             if replaced is None or key in found or not replacement.is_possible(older, newer):
                 continue
-            close = float(group.statements.closeness[place])
+            close = group.statements[place].closeness
             found[key] = Pair(group.of, group.lane, older, newer, close, replaced)
     return list(found.values())
 
@@ -357,7 +353,7 @@ def _known_pairs(material: Material) -> dict[tuple[str, str, Texts], bool]:
     known: dict[tuple[str, str, Texts], bool] = {}
     for group in material.groups:
         changed = material.changed.get((group.story, group.lane))
-        texts = group.statements.texts
+        texts = group.texts
         for older, newer in ((0, n) for n in range(1, len(texts))):
             for old, new in ((older, newer), (newer, older)):
                 key = (group.story, group.lane, (texts[old], texts[new]))
@@ -375,22 +371,11 @@ def _known_pairs(material: Material) -> dict[tuple[str, str, Texts], bool]:
 
 def _dated_pairs(group: Group) -> Iterator[tuple[int, Statement, Statement]]:
     """The pairs of each statement with the best one, but those whose newer one is an echo."""
-    dated, readings = group.dated, group.statements.readings
-    said = [
-        Statement(text, at, speaker, assistant, reading)
-        for text, at, speaker, assistant, reading in zip(
-            dated.texts,
-            dated.at.tolist(),
-            dated.speakers,
-            dated.assistant.tolist(),
-            readings,
-            strict=True,
-        )
-    ]
-    at = group.statements.at
+    echoes = ranking.find_echoes(group.statements)
+    said = [one.statement for one in ranking.date_echoes(group.statements, echoes)]
     for place in range(1, len(said)):
         for old, new in ((0, place), (place, 0)):
-            if said[old].at < said[new].at and said[new].at == at[new]:
+            if said[old].at < said[new].at and new not in echoes:
                 yield place, said[old], said[new]
 
 
@@ -399,7 +384,7 @@ def _dated_pairs(group: Group) -> Iterator[tuple[int, Statement, Statement]]:
 
 def fit_replaces(pairs: Sequence[Pair]) -> Fitted:
     """The weights of `REPLACES`."""
-    rows: list[Floats] = []
+    rows: list[Features] = []
     labels: list[bool] = []
     counts: list[float] = []
     for one in pairs:
@@ -426,7 +411,7 @@ _BEFORE_IN_PAST: Final[_Rule] = {(1, -1): (1, 1.0), (-1, 1): (0, 0.5), (1, 0): (
 class Ordered:
     """Features of a pair, whether the newer one stands before, and what the pair counts."""
 
-    features: Floats
+    features: Features
     before: int
     counts: float
 
@@ -442,21 +427,21 @@ def ordered_pairs(groups: Iterable[Group], replaces: Weights) -> list[Ordered]:
 
 def _ordered(group: Group, cues: QuestionCues) -> Iterator[Ordered]:
     rule = _BEFORE_IN_PAST if group.past else _BEFORE
-    dated = group.dated
-    able = np.flatnonzero(ranking.comparable_pairs(dated, cues))
-    if not len(able):
-        return
-    sure = ranking.replacements(dated, dated.at != group.statements.at, able)
-    features = ranking.pair_features(dated, cues, sure)
+    echoes = ranking.find_echoes(group.statements)
+    dated = ranking.date_echoes(group.statements, echoes)
+    able = ranking.comparable_pairs(dated, cues)
+    sure = ranking.replacements(dated, able, echoes)
+    speaking = ranking.speaking_names([dated[place] for place in (0, *able)])
     labels = [
         1 if right else -int(outdated)
         for right, outdated in zip(group.answers, group.outdated, strict=True)
     ]
-    for place in able.tolist():
-        old, new = (0, place) if dated.at[0] < dated.at[place] else (place, 0)
+    for place in able:
+        old, new = (0, place) if dated[0].at < dated[place].at else (place, 0)
         known = rule.get((labels[old], labels[new]))
         if known is not None:
-            yield Ordered(features[place], known[0], known[1] * BEFORE_COUNT[group.of])
+            features = ranking.pair_features(dated[0], dated[place], cues, sure[place], speaking)
+            yield Ordered(features, known[0], known[1] * BEFORE_COUNT[group.of])
 
 
 def fit_before(pairs: Sequence[Ordered]) -> Fitted:

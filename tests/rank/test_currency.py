@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,15 +14,16 @@ from tools.fitting import constants
 from anaphora.rank import currency, currency_weights, replacement
 from anaphora.rank.currency import (
     GroupJudgement,
-    Statements,
+    RankedStatement,
     arrange_group,
     compare_statements,
     date_echoes,
+    find_echoes,
     judge_group,
 )
 from anaphora.rank.currency_weights import CONSTANT
 from anaphora.rank.frames import Frame, compare_frames
-from anaphora.rank.replacement import StatementPair
+from anaphora.rank.replacement import Statement, StatementPair
 from anaphora.rank.statements import asked_words, read_cues, read_statement
 
 DAY = 86_400.0
@@ -31,19 +31,19 @@ THRESHOLD = 0.4
 QUESTION = "which port does the staging database listen on?"
 
 
-def statements_of(*told: tuple[str, float], assistant: tuple[int, ...] = ()) -> Statements:
+Ranked = list[RankedStatement]
+
+
+def statements_of(*told: tuple[str, float], assistant: tuple[int, ...] = ()) -> Ranked:
     """(text, day) of candidates, best first; scores fall by a tenth of the best."""
-    size = len(told)
-    scores = np.array([1.0 - 0.1 * at for at in range(size)], np.float32)
-    return Statements(
-        [text for text, _ in told],
-        np.array([day * DAY for _, day in told]),
-        [""] * size,
-        np.array([at in assistant for at in range(size)]),
-        scores,
-        scores * 0.6,
-        np.zeros(size, np.bool_),
-    )
+    return [
+        RankedStatement(
+            Statement(text, day * DAY, "", place in assistant, read_statement(text)),
+            1.0 - 0.1 * place,
+            0.6 - 0.06 * place,
+        )
+        for place, (text, day) in enumerate(told)
+    ]
 
 
 _TEXTS = st.sampled_from(
@@ -63,7 +63,7 @@ _TOLD = st.lists(
 )
 
 
-def order_of_group(statements: Statements, question: str, *spans: tuple[float, float]) -> list[int]:
+def order_of_group(statements: Ranked, question: str, *spans: tuple[float, float]) -> list[int]:
     """The places of the group of the best one in their order, those that stand behind last."""
     judged = judge_group(statements, question, THRESHOLD, spans)
     old = sorted({older for older, _ in judged.replaced})
@@ -99,18 +99,9 @@ def test_unrelated_statements_change_no_group(
     """One about nothing that was asked or told, at any score, moves and marks none of the rest."""
     statements = statements_of(*told)
     alone = judge_group(statements, question, THRESHOLD)
-    noise = statements_of(("Quokkas yodel.", 7))
     at = min(place, len(told))
-    parts = [statements.select(range(at)), noise, statements.select(range(at, len(told)))]
-    texts = [text for part in parts for text in part.texts]
-    scores = np.concatenate([part.scores for part in parts])
-    scores[at] = score
-    both = replace(
-        statements_of(*((text, 0.0) for text in texts)),
-        at=np.concatenate([part.at for part in parts]),
-        scores=scores,
-        meaning=np.concatenate([statements.meaning[:at], [0.0], statements.meaning[at:]]),
-    )
+    noise = replace(statements_of(("Quokkas yodel.", 7))[0], score=score, meaning=0.0)
+    both = [*statements[:at], noise, *statements[at:]]
     judged = judge_group(both, question, THRESHOLD)
     assert at not in judged.lifted
     assert [spot - (spot > at) for spot in judged.lifted] == list(alone.lifted)
@@ -127,15 +118,12 @@ def test_only_what_was_said_later_replaces(told: list[tuple[str, float]], questi
     """A probability stands only where both times are known, and a mark names the later one."""
     statements = statements_of(*told)
     pairs = compare_statements(statements, read_cues(question))
-    for chances in (pairs.before, pairs.replaces):
-        assert chances.shape == (len(told),)
-        assert chances[0] == 0
-        assert np.all((chances >= 0) & (chances <= 1))
-        assert np.all(pairs.able[chances > 0])
-    days = statements.at / DAY
-    for place in np.flatnonzero(pairs.able).tolist():
-        assert not np.isnan([days[0], days[place]]).any()
-        assert pairs.later[place] == (days[place] > days[0])
+    days = [day for _, day in told]
+    assert 0 not in pairs
+    for place, pair in pairs.items():
+        assert 0 <= pair.before <= 1
+        assert 0 <= pair.replaces <= 1
+        assert days[place] > days[0] if pair.is_newer else days[place] < days[0]
     for older, newer in judge_group(statements, question, THRESHOLD).replaced:
         assert 0 in (older, newer)
         assert days[newer] > days[older]
@@ -149,8 +137,8 @@ def test_no_question_changes_what_replaces_what(
     """Two that are compared for two questions are a change for both of them, or for none."""
     statements = statements_of(*told)
     first, second = (compare_statements(statements, read_cues(q)) for q in (question, other))
-    both = first.able & second.able
-    assert first.replaces[both].tolist() == second.replaces[both].tolist()
+    for place in first.keys() & second.keys():
+        assert first[place].replaces == second[place].replaces
 
 
 @pytest.mark.promise("recall.current")
@@ -185,14 +173,17 @@ def test_an_echo_has_the_date_of_what_it_repeats() -> None:
         ("It will rain.", 40),
         assistant=(2, 3, 4),
     )
-    days = (date_echoes(statements) / DAY).round(3).tolist()
+    dated = date_echoes(statements, find_echoes(statements))
+    days = [round(one.at / DAY, 3) for one in dated]
     assert days == [0, 10, 10, 0, 40]
     for best, own in ((0, 3), (1, 2)):
         order = [best, *(place for place in range(len(days)) if place != best)]
-        pairs = compare_statements(statements.select(order), read_cues(QUESTION))
+        pairs = compare_statements([statements[place] for place in order], read_cues(QUESTION))
         # Neither news nor before what it repeats.
-        assert not pairs.replaces[pairs.later & np.isin(order, (2, 3))].any()
-        assert pairs.before[order.index(own)] == 0
+        news = {order[at] for at, pair in pairs.items() if pair.is_newer and pair.replaces}
+        assert not news & {2, 3}
+        own_pair = pairs.get(order.index(own))
+        assert own_pair is None or own_pair.before == 0
 
 
 @pytest.mark.promise("recall.current")
@@ -219,7 +210,7 @@ def test_of_several_replaced_values_one_stands_with_what_holds() -> None:
     lifted = judge_group(statements, QUESTION, THRESHOLD).lifted
     assert lifted[0] == 3
     order = [3, 0, 1, 2]
-    judged = judge_group(statements.select(order), QUESTION, THRESHOLD)
+    judged = judge_group([statements[place] for place in order], QUESTION, THRESHOLD)
     assert judged.replaced == {
         (place, 0): f"another value of staging database: {port}, then 5439"
         for place, port in ((1, 5433), (2, 5435), (3, 5437))
@@ -318,13 +309,10 @@ def test_what_was_said_often_stays_before_a_near_one_off() -> None:
         ("The user opened a CSV file in an editor called Modern CSV.", fact),
         ("The user works in Helix every day.", "The user works in Helix every day."),
     ):
-        statements = replace(
-            statements_of((other, 40), (fact, 0)),
-            restated=np.array([0, 12]),
-            closeness=np.array([np.nan, 0.5], np.float32),
-        )
+        best, often = statements_of((other, 40), (fact, 0))
+        statements = [best, replace(often, restated=12, closeness=0.5)]
         order = order_of_group(statements, "which editor does the user use?")
-        assert statements.texts[order[0]] == first
+        assert statements[order[0]].statement.text == first
 
 
 ASKED_FOR: tuple[str, ...] = (

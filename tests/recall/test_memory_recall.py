@@ -18,8 +18,8 @@ from tests.memory_home import NOW, MemoryHome, memory_home
 from anaphora.errors import FilterError, InvalidInput
 from anaphora.index.vectors.ann import available
 from anaphora.rank.currency import answer_loss
-from anaphora.rank.statements import read_cues
-from anaphora.recall.currency import Candidate, order_hits
+from anaphora.rank.statements import read_cues, read_statement
+from anaphora.recall.currency import Candidate, Placed, order_hits
 from anaphora.recall.memories import MemoryRecall
 from anaphora.settings import EXACT_CAP
 from anaphora.store.records.rows import RecordLink
@@ -292,19 +292,20 @@ TOLD = (
 
 def _trip_candidates(texts: Iterable[tuple[str, int, float]] = TOLD) -> list[Candidate]:
     return [
-        Candidate(place, text, score, 0.6, day * DAY_SECONDS, closeness=0.8)
+        Candidate(place, text, score, 0.6, day * DAY_SECONDS)
         for place, (text, day, score) in enumerate(texts)
     ]
 
 
-def _in_order(candidates: list[Candidate], noise: int = 0) -> list[Candidate]:
+def _in_order(candidates: list[Candidate], noise: int = 0) -> list[Placed]:
     """In their order; the noise stands between the first ones and is in no words of theirs."""
     others = [
         Candidate(100 + n, f"Nobody knows number {n}.", 0.59 - n / 1e4, 0.0, 0.0)
         for n in range(noise)
     ]
     stream = sorted((*candidates, *others), key=lambda one: -one.score)
-    found = order_hits(stream, TRIP_QUESTION, lambda _: candidates, repetitions=True).candidates
+    related = [(candidate, 0.8) for candidate in candidates]
+    found = order_hits(stream, TRIP_QUESTION, lambda *_: related, repetitions=True).candidates
     return [one for one in found if one.index < 100]
 
 
@@ -312,7 +313,7 @@ def test_what_was_replaced_stands_behind_also_where_it_waited_already() -> None:
     # That it is not known for sure lowers it: it waits among those that are still to come.
     unsure = (f"{TRIPS} a Saab, no idea.", 3, 0.62)
     unrelated = ("Nobody drives on Sundays.", 20, 0.2)
-    assert answer_loss(unsure[0], unsure[2], read_cues(TRIP_QUESTION)) > 0
+    assert answer_loss(read_statement(unsure[0]), unsure[2], read_cues(TRIP_QUESTION)) > 0
     found = _in_order(_trip_candidates((*TOLD, unsure, unrelated)))
     places = [one.index for one in found]
     assert places.count(5) == 1
@@ -326,9 +327,53 @@ def test_no_candidate_comes_twice_and_none_is_lost() -> None:
         assert sorted(found) == [0, 1, 2, 3, 4]
 
 
+def test_what_is_looked_up_first_names_what_the_next_groups_are_about() -> None:
+    """So that it can be looked up together; a question among them stands lower and opens none."""
+    texts = (
+        ("The garage opens at six.", 1, 0.60),
+        (TRIP_QUESTION, 2, 0.59),
+        ("Ada drinks tea.", 3, 0.58),
+        ("Lunch is at noon.", 4, 0.50),
+        ("Emil plays the oboe.", 5, 0.20),
+    )
+    asked: list[tuple[int, list[int]]] = []
+
+    def look_up(best: Candidate, ahead: Iterable[Candidate]) -> Iterable[tuple[Candidate, float]]:
+        asked.append((best.index, [candidate.index for candidate in ahead]))
+        return ()
+
+    found = list(order_hits(_trip_candidates(texts), TRIP_QUESTION, look_up).candidates)
+    assert sorted(one.index for one in found) == [0, 1, 2, 3, 4]
+    assert asked == [(0, [2, 3]), (2, [3]), (3, [])]
+
+
+@pytest.mark.parametrize("noise", [0, 3, 12, 40])
+def test_where_the_number_of_candidates_is_known_few_are_read(noise: int) -> None:
+    """And the answer is the same."""
+    read: list[int] = []
+
+    def stream() -> Iterator[Candidate]:
+        for candidate in candidates:
+            read.append(candidate.index)
+            yield candidate
+
+    candidates = [
+        Candidate(n, f"Nobody knows number {n}.", 0.6 - n / 1e3, 0.0, n) for n in range(noise)
+    ]
+    whole = order_hits(candidates, TRIP_QUESTION, lambda *_: (), repetitions=True)
+    known = order_hits(
+        stream(), TRIP_QUESTION, lambda *_: (), count=len(candidates), repetitions=True
+    )
+    assert known.confidence == whole.confidence
+    first = next(known.candidates, None)
+    assert len(read) <= 9
+    assert first == next(whole.candidates, None)
+    assert [*known.candidates] == [*whole.candidates]
+
+
 def test_the_same_said_with_other_spaces_is_one_candidate() -> None:
     twice = [(TOLD[0][0], 40, 0.6), ("  our family car   makes strange  noises \n", 41, 0.59)]
     candidates = _trip_candidates(twice)
     assert candidates[0].wording == candidates[1].wording
-    found = list(order_hits(candidates, TRIP_QUESTION, lambda _: ()).candidates)
-    assert [one.copies for one in found] == [(1,)]
+    found = list(order_hits(candidates, TRIP_QUESTION, lambda *_: ()).candidates)
+    assert [one.candidate.copies for one in found] == [(1,)]

@@ -36,7 +36,7 @@ _OPENING: Final = 200
 
 def contradicts(older: Statement, newer: Statement, closeness: float) -> bool:
     """Whether a newer memory seems to contradict an older one; `closeness` is their cosine."""
-    # It needs numpy, which a process that only reads memories does without.
+    # A process that only reads memories does without it.
     from anaphora.rank.replacement import replacement_probability
 
     return (

@@ -19,11 +19,9 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
+from operator import mul
 from typing import Final
-
-import numpy as np
-from numpy.typing import NDArray
 
 from anaphora.rank import replacement
 from anaphora.rank.currency_weights import BEFORE, CONSTANT
@@ -45,11 +43,7 @@ from anaphora.rank.statements import (
     QuestionCues,
     StatementReading,
     read_cues,
-    read_statement,
 )
-from anaphora.rank.subjects import share_a_subject
-
-Floats = NDArray[np.float32]
 
 COMING: Final = "dated in the future"
 """How what is told of a date that lies ahead begins."""
@@ -86,62 +80,31 @@ _WHOLE: Final = 3
 """Words of a statement at least that must be repeated nearly all to be repeated."""
 
 
-@dataclass(frozen=True)
-class Statements:
-    """S candidates of one question, best first.
+@dataclass(frozen=True, slots=True)
+class RankedStatement:
+    """A statement as one question found it.
 
-    `at` (S,) is when each was said, in seconds (NaN: not known), `speakers` (S,) by whom ("": not
-    known), `assistant` (S,) whether by an assistant. `scores` (S,) is what they are ordered by,
-    `meaning` (S,) the cosine to the question, 0 where it is not known. `asked_for` (S,): it is
-    by whom the question names. `restated` (S,): how many times it was said again. `closeness` (S,):
-    the cosine to the best one, place 0 (NaN: not known).
+    `score` is what it is ordered by, `meaning` its cosine to the question, 0 where it is not known.
+    `asked_for`: it is by whom the question names. `restated`: how many times it was said again.
+    `closeness`: its cosine to the best one of its group (NaN: not known).
     """
 
-    texts: Sequence[str]
-    at: NDArray[np.float64]
-    speakers: Sequence[str]
-    assistant: NDArray[np.bool_]
-    scores: Floats
-    meaning: Floats
-    asked_for: NDArray[np.bool_]
-    restated: NDArray[np.int64] | None = None
-    closeness: Floats = field(default_factory=lambda: np.empty(0, np.float32))
+    statement: Statement
+    score: float
+    meaning: float
+    asked_for: bool = False
+    restated: int = 0
+    closeness: float = math.nan
 
-    def __post_init__(self) -> None:
-        if len(self.closeness) != len(self.texts):
-            object.__setattr__(self, "closeness", np.full(len(self.texts), np.nan, np.float32))
+    @property
+    def at(self) -> float:
+        """When it was said, in seconds (NaN: not known)."""
+        return self.statement.at
 
-    def __len__(self) -> int:
-        return len(self.texts)
-
-    @cached_property
-    def readings(self) -> list[StatementReading]:
-        """What is read of each text."""
-        return [read_statement(text) for text in self.texts]
-
-    @cached_property
-    def as_list(self) -> list[Statement]:
-        """The statements one by one."""
-        at, assistant = self.at.tolist(), self.assistant.tolist()
-        return [
-            Statement(*columns)
-            for columns in zip(self.texts, at, self.speakers, assistant, self.readings, strict=True)
-        ]
-
-    def select(self, indexes: Sequence[int]) -> Statements:
-        """Those at some places, in this order."""
-        chosen_indexes = list(indexes)
-        return Statements(
-            [self.texts[index] for index in chosen_indexes],
-            self.at[chosen_indexes],
-            [self.speakers[index] for index in chosen_indexes],
-            self.assistant[chosen_indexes],
-            self.scores[chosen_indexes],
-            self.meaning[chosen_indexes],
-            self.asked_for[chosen_indexes],
-            None if self.restated is None else self.restated[chosen_indexes],
-            self.closeness[chosen_indexes],
-        )
+    @property
+    def reading(self) -> StatementReading:
+        """What is read of its text."""
+        return self.statement.reading
 
 
 OF_PAIR: Final = (
@@ -192,241 +155,261 @@ FEATURES: Final = (
     "message",
     *(f"{name} in a message" for name in IN_LONG),
 )
-_OLDER: Final = slice(len(OF_PAIR), len(OF_PAIR) + len(OF_ONE))
-_NEWER: Final = slice(_OLDER.stop, _OLDER.stop + len(OF_ONE))
-_ASKED: Final = slice(_NEWER.stop, _NEWER.stop + len(OF_QUESTION))
-_MESSAGE: Final = FEATURES.index("message")
 _PLACES: Final = [FEATURES.index(name) for name in IN_LONG]
 _FROM_LENGTH, _TO_LENGTH = 140, 260
 _MOST_WORDS: Final = 12
 
 
-def pair_features(statements: Statements, cues: QuestionCues, replaces: Floats) -> Floats:
-    """What is known of the pair of each statement and the best one, place 0, shape (S, F).
-
-    F in the order of `FEATURES`; `replaces` (S,) are the probabilities of replacement. Which of
-    the two is the older one depends on `at`; if a time is not known, and for index 0 itself, the
-    row means nothing.
-    """
-    readings = statements.readings
-    # The words of the question that each statement is about, and the speakers that it names.
-    names = [_first_name(name) for name in statements.speakers]
-    speaking = frozenset(name for name in names if name)
-    subjects = []
-    for statement, name in zip(statements.as_list, names, strict=True):
-        about = (statement.keys.subjects & cues.terms) | (statement.reading.written & speaking)
-        personal = name and statement.reading.personal and not statement.assistant
-        subjects.append(about | {name} if personal else about)
-    features_of_each = _make_statement_rows(statements, readings, subjects, cues)
-    with np.errstate(invalid="ignore"):
-        later = statements.at > statements.at[0]
-    rows = [
-        _make_pair_row(statements, readings, subjects, cues, older, newer)
-        for older, newer in (
-            ((0, index) if later[index] else (index, 0)) for index in range(len(later))
-        )
-    ]
-    older = np.where(later[:, None], features_of_each[0], features_of_each)
-    newer = np.where(later[:, None], features_of_each, features_of_each[0])
-    table = np.empty((len(later), len(FEATURES)), np.float32)
-    table[:, : len(OF_PAIR)] = rows
-    table[:, OF_PAIR.index("replaces")] = replaces
-    table[:, _OLDER], table[:, _NEWER] = older, newer
-    term_count = len(cues.terms)
-    table[:, _ASKED] = (cues.past / 2, cues.now, min(term_count, 6) / 6, min(term_count, 16) / 16)
-    lengths = np.array([read.size for read in readings], np.float32)
-    message = (np.maximum(lengths, lengths[0]) - _FROM_LENGTH) / (_TO_LENGTH - _FROM_LENGTH)
-    table[:, _MESSAGE] = np.minimum(np.maximum(message, 0), 1)
-    table[:, _MESSAGE + 1 :] = table[:, _PLACES] * table[:, _MESSAGE, None]
-    return table
-
-
-def _make_pair_row(
-    statements: Statements,
-    readings: Sequence[StatementReading],
-    subjects: Sequence[frozenset[str]],
+def pair_features(
+    best: RankedStatement,
+    other: RankedStatement,
     cues: QuestionCues,
-    older: int,
-    newer: int,
+    replaces: float,
+    speaking: frozenset[str] = frozenset(),
+) -> list[float]:
+    """What is known of the best statement and another one, in the order of `FEATURES`.
+
+    `replaces` is the probability of replacement, `speaking` are the `speaking_names` of a group.
+    """
+    older, newer = (best, other) if best.at < other.at else (other, best)
+    older_about, newer_about = (_asked_subjects(side, cues, speaking) for side in (older, newer))
+    size = max(best.reading.size, other.reading.size)
+    message = min(max((size - _FROM_LENGTH) / (_TO_LENGTH - _FROM_LENGTH), 0.0), 1.0)
+    row = [
+        *_compare_words(older, newer, cues),
+        *_compare_scores(older, newer, older_about, newer_about, cues),
+        *_compare_tellings(older, newer, other.closeness),
+        replaces,
+        *_describe_side(older, older_about, cues),
+        *_describe_side(newer, newer_about, cues),
+        cues.past / 2,
+        cues.now,
+        min(len(cues.terms), 6) / 6,
+        min(len(cues.terms), 16) / 16,
+        message,
+    ]
+    row += [row[index] * message for index in _PLACES]
+    return row
+
+
+def speaking_names(statements: Sequence[RankedStatement]) -> frozenset[str]:
+    """The first names of those who said some statements."""
+    names = (_first_name(ranked.statement.speaker) for ranked in statements)
+    return frozenset(filter(None, names))
+
+
+def _asked_subjects(
+    ranked: RankedStatement, cues: QuestionCues, speaking: frozenset[str]
+) -> frozenset[str]:
+    """The words of the question that a statement is about, and the speakers that it names."""
+    statement = ranked.statement
+    about = statement.keys.subjects & cues.terms
+    if speaking:
+        about |= statement.reading.written & speaking
+        if _is_personal(statement) and (name := _first_name(statement.speaker)):
+            about |= {name}
+    return about
+
+
+def _is_personal(statement: Statement) -> bool:
+    return statement.reading.personal and not statement.assistant
+
+
+def _compare_words(
+    older: RankedStatement, newer: RankedStatement, cues: QuestionCues
 ) -> tuple[float, ...]:
-    """The features of one pair, in the order of `OF_PAIR`."""
-    older_reading, newer_reading = readings[older], readings[newer]
-    common, term_count = older_reading.words & newer_reading.words, max(1, len(cues.terms))
-    shared_terms = len(common & cues.terms)
-    sizes = (len(older_reading.words), len(newer_reading.words))
-    days = float(statements.at[newer] - statements.at[older]) / _DAY
-    days = 0.0 if math.isnan(days) else days
-    scores = (
-        max(float(statements.scores[older]), 1e-6),
-        max(float(statements.scores[newer]), 1e-6),
-    )
-    shares_subject = bool(subjects[older] & subjects[newer])
-    speakers = (statements.speakers[older], statements.speakers[newer])
-    personal = all(
-        readings[index].personal and not statements.assistant[index] for index in (older, newer)
-    )
-    of_asked = [bool(subjects[index] & cues.terms) for index in (older, newer)]
-    closeness = statements.closeness[older or newer]
-    dropped_words, added_words = (
-        older_reading.told - newer_reading.words,
-        newer_reading.told - older_reading.words,
-    )
-    frame = compare_frames(older_reading, newer_reading)
+    common = older.reading.words & newer.reading.words
+    sizes = (len(older.reading.words), len(newer.reading.words))
+    shared_terms, term_count = len(common & cues.terms), max(1, len(cues.terms))
+    days = (newer.at - older.at) / _DAY
     return (
         len(common) / max(sum(sizes) - len(common), 1),
         len(common) / max(min(sizes), 1),
         shared_terms / term_count,
         min((len(common) - shared_terms) / 6, 1.0),
         math.log1p(max(days, 0.0)) / 6,
-        days < 60 / _DAY and bool(speakers[1]),
+        days < 60 / _DAY and bool(newer.statement.speaker),
+    )
+
+
+def _compare_scores(
+    older: RankedStatement,
+    newer: RankedStatement,
+    older_about: frozenset[str],
+    newer_about: frozenset[str],
+    cues: QuestionCues,
+) -> tuple[float, ...]:
+    scores = (max(older.score, 1e-6), max(newer.score, 1e-6))
+    speakers = (older.statement.speaker, newer.statement.speaker)
+    personal = _is_personal(older.statement) and _is_personal(newer.statement)
+    older_asked, newer_asked = bool(older_about & cues.terms), bool(newer_about & cues.terms)
+    shares_subject, term_count = bool(older_about & newer_about), max(1, len(cues.terms))
+    asked_gap = len(newer.reading.told & cues.terms) - len(older.reading.told & cues.terms)
+    return (
         (scores[1] - scores[0]) / max(scores),
-        float(statements.meaning[newer] - statements.meaning[older]),
-        (len(newer_reading.told & cues.terms) - len(older_reading.told & cues.terms)) / term_count,
+        newer.meaning - older.meaning,
+        asked_gap / term_count,
         shares_subject,
-        bool(subjects[older]) and bool(subjects[newer]) and not shares_subject,
+        bool(older_about) and bool(newer_about) and not shares_subject,
         personal and bool(speakers[0]) and speakers[0] != speakers[1],
-        of_asked[0] and not of_asked[1],
-        of_asked[1] and not of_asked[0],
-        0.0 if math.isnan(closeness) else float(closeness),
-        not math.isnan(closeness),
+        older_asked and not newer_asked,
+        newer_asked and not older_asked,
+    )
+
+
+def _compare_tellings(
+    older: RankedStatement, newer: RankedStatement, closeness: float
+) -> tuple[float, ...]:
+    dropped_words = older.reading.told - newer.reading.words
+    added_words = newer.reading.told - older.reading.words
+    frame, is_known = compare_frames(older.reading, newer.reading), not math.isnan(closeness)
+    return (
+        closeness if is_known else 0.0,
+        is_known,
         min(len(dropped_words), _MOST_WORDS) / _MOST_WORDS,
         min(len(added_words), _MOST_WORDS) / _MOST_WORDS,
         bool(_keep_digits(dropped_words)) and bool(_keep_digits(added_words)),
         frame is Frame.APART,
         frame is Frame.OTHER,
-        0.0,
+    )
+
+
+def _describe_side(
+    ranked: RankedStatement, about: frozenset[str], cues: QuestionCues
+) -> tuple[float, ...]:
+    """What is known of one statement alone, in the order of `OF_ONE`."""
+    statement, reading = ranked.statement, ranked.statement.reading
+    return (
+        ranked.meaning,
+        len(reading.told & cues.terms) / max(1, len(cues.terms)),
+        min(len(about & cues.terms), 2) / 2,
+        *statement_features(reading, assistant=statement.assistant),
     )
 
 
 @dataclass(frozen=True, slots=True)
-class BestPairFeatures:
-    """What the pair of each statement and the best one, place 0, is; each (S,), 0 at place 0.
+class BestPair:
+    """What a statement that may be a change of the best one is to that, or the best one to it.
 
-    `before` is the probability that the newer of the two should stand before the older, given that
-    one of them is right, `replaces` that it contradicts it on the same thing. `holds`: the older
-    one was said again so often that the newer one, which tells of no change, is beside it. `later`:
-    the best one is the older one. `able`: the two can be a change at all. `echoes` are those of
-    `find_echoes`.
+    `is_newer`: it is the newer of the two. `replaces` is the probability that the newer one
+    contradicts the older on the same thing, `before` that this one should stand before the best,
+    given that one of them is right: 0 where the question asks for the other of the two.
     """
 
-    before: Floats
-    replaces: Floats
-    holds: NDArray[np.bool_]
-    later: NDArray[np.bool_]
-    able: NDArray[np.bool_]
-    echoes: Mapping[int, int]
+    is_newer: bool
+    replaces: float
+    before: float
 
 
 def compare_statements(
-    statements: Statements, cues: QuestionCues, judge: PairJudge = judge_pairs
-) -> BestPairFeatures:
-    """Compare each with the best one. Where a time is not known, both probabilities are 0.
+    statements: Sequence[RankedStatement],
+    cues: QuestionCues,
+    judge: PairJudge = judge_pairs,
+    spans: Sequence[tuple[float, float]] = (),
+    echoes: Mapping[int, int] | None = None,
+) -> dict[int, BestPair]:
+    """Compare the best statement, place 0, with each that can be a change, by their places.
 
-    `judge` gives the probabilities of replacement.
+    `judge` gives the probabilities of replacement, `echoes` are those of `find_echoes`.
     """
-    echoes = find_echoes(statements)
-    dated_statements = (
-        replace(statements, at=_date_statements(statements, echoes)) if echoes else statements
-    )
+    echoes = find_echoes(statements) if echoes is None else echoes
+    dated_statements = date_echoes(statements, echoes)
     able = comparable_pairs(dated_statements, cues)
-    with np.errstate(invalid="ignore"):
-        later = dated_statements.at > dated_statements.at[0]
-    replaces = replacements(
-        dated_statements, dated_statements.at != statements.at, np.flatnonzero(able), judge
-    )
-    before_probabilities, holds = np.zeros(len(able), np.float32), np.zeros(len(able), np.bool_)
-    indexes = np.flatnonzero(able)
-    if not len(indexes):
-        return BestPairFeatures(before_probabilities, replaces, holds, later, able, echoes)
-    readings = dated_statements.readings
-    compared_statements = dated_statements.select([0, *indexes.tolist()])
-    odds = (
-        pair_features(compared_statements, cues, replaces[[0, *indexes]])[1:] @ _weights()
-        + BEFORE[CONSTANT]
-    )
-    counts = dated_statements.restated
-    chances = 1.0 / (1.0 + np.exp(-np.clip(odds, -60, 60)))
-    for index, chance in zip(indexes.tolist(), chances.tolist(), strict=True):
-        older, newer = (0, index) if later[index] else (index, 0)
-        # An assistant's repetition of what was just said does not precede it.
-        if dated_statements.at[newer] != statements.at[newer]:
-            if dated_statements.at[newer] - dated_statements.at[older] > _MOMENT:
-                before_probabilities[index] = chance
-            continue
-        # 0.9 is a little less in 32 bits.
-        replacing = round(float(replaces[index]), 6)
-        older_reading, newer_reading = readings[older], readings[newer]
-        # The older one was said again that much more often than the newer one.
-        often = counts is not None and bool(counts[older] > counts[newer] + OFTEN)
-        before_probabilities[index], holds[index] = _judge_order(
-            older_reading, newer_reading, cues, chance, replacing, often=often
+    replaces = replacements(dated_statements, able, echoes, judge)
+    speaking = speaking_names([dated_statements[index] for index in (0, *able)])
+    end = max((end for _, end in spans), default=math.inf)
+    pairs = {}
+    for index in able:
+        best, member, replacing = dated_statements[0], dated_statements[index], replaces[index]
+        is_newer = best.at < member.at
+        older, newer = (best, member) if is_newer else (member, best)
+        newer_index = index if is_newer else 0
+        holds = _still_holds(older, newer, replacing) and newer_index not in echoes
+        newer_first = not holds and (
+            statements[newer_index].at < end if spans and cues.past else cues.past < 2
         )
-        if holds[index]:
-            replaces[index] = 0.0
-    return BestPairFeatures(before_probabilities, replaces, holds, later, able, echoes)
+        before = 0.0
+        # An assistant's repetition of what was just said does not precede it.
+        if is_newer == newer_first and (
+            newer.at - older.at > _MOMENT
+            if newer_index in echoes
+            else holds or replacing >= REPLACED or _may_precede(older.reading, newer.reading, cues)
+        ):
+            row = pair_features(best, member, cues, replacing, speaking)
+            odds = sum(map(mul, row, _weights())) + BEFORE[CONSTANT]
+            before = 1.0 / (1.0 + math.exp(-min(max(odds, -60.0), 60.0)))
+            if replacing >= REPLACED and not holds:
+                # What is marked as replaced never precedes what replaced it.
+                before = max(before, replacing)
+        pairs[index] = BestPair(is_newer, 0.0 if holds else replacing, before)
+    return pairs
 
 
 def replacements(
-    statements: Statements,
-    echoes: NDArray[np.bool_],
-    indexes: NDArray[np.intp],
+    statements: Sequence[RankedStatement],
+    indexes: Sequence[int],
+    echoes: Collection[int] = (),
     judge: PairJudge = judge_pairs,
-) -> Floats:
-    """The probability that one of each pair replaces the other, (S,); an echo replaces nothing."""
-    read = statements.as_list
-    pairs: dict[int, StatementPair] = {}
-    for index in indexes.tolist():
-        older, newer = (0, index) if read[0].at < read[index].at else (index, 0)
-        if not echoes[newer]:
-            closeness = float(statements.closeness[index])
-            pairs[index] = StatementPair(read[older], read[newer], closeness)
-    probabilities = np.zeros(len(read), np.float32)
-    if pairs:
-        probabilities[list(pairs)] = judge(list(pairs.values()))
-    return probabilities
+) -> dict[int, float]:
+    """The probability that one of the best and each of some others replaces the other, by the
+    places of these; an echo replaces nothing."""
+    pairs = {}
+    for index in indexes:
+        older, newer = (0, index) if statements[0].at < statements[index].at else (index, 0)
+        if newer not in echoes:
+            pairs[index] = StatementPair(
+                statements[older].statement,
+                statements[newer].statement,
+                statements[index].closeness,
+            )
+    probabilities = map(float, judge(list(pairs.values()))) if pairs else ()
+    return dict.fromkeys(indexes, 0.0) | dict(zip(pairs, probabilities, strict=True))
 
 
-def comparable_pairs(statements: Statements, cues: QuestionCues) -> NDArray[np.bool_]:
-    """Which statements can be a change of the best one, place 0, or it of them, (S,).
+def comparable_pairs(statements: Sequence[RankedStatement], cues: QuestionCues) -> list[int]:
+    """The places of statements that can be a change of the best one, place 0, or it of them.
 
     None is where the two share no subject, or no word but those of time; where one has nothing to
     do with the question or far less than the other; where the newer one says nothing new, lacks a
     number or identifier of the question that the older one holds, or is another person's than that
     the question names; nor where the question says the older one word for word.
     """
-    able = np.zeros(len(statements), np.bool_)
-    scores, at, meaning = (
-        column.tolist() for column in (statements.scores, statements.at, statements.meaning)
-    )
-    readings, asked_for = statements.readings, statements.asked_for.tolist()
-
-    def is_evident(index: int) -> bool:
-        return meaning[index] >= EVIDENT or bool(
-            (readings[index].words & cues.terms) - cues.temporal
-        )
-
-    if len(scores) < 2 or not is_evident(0):
-        return able
-    exact, names = _keep_digits(cues.terms), [_first_name(name) for name in statements.speakers]
-    for index in range(1, len(scores)):
-        lowest, highest = sorted((scores[0], scores[index]))
-        older, newer = (0, index) if at[0] < at[index] else (index, 0)
+    best, exact, asked_terms = statements[0], _keep_digits(cues.terms), cues.terms - cues.temporal
+    if not _is_evident(best, asked_terms):
+        return []
+    able = []
+    for index, member in enumerate(statements[1:], 1):
         # What takes least to tell comes first: most pairs need no more.
-        if (
-            lowest < LEAST_SHARE * highest
-            or not at[older] < at[newer]
-            or not share_a_word(readings[older], readings[newer], cues.temporal)
-            or not is_evident(index)
-            or exact & readings[older].words - readings[newer].words
+        if best.at < member.at:
+            older, newer = best, member
+        elif member.at < best.at:
+            older, newer = member, best
+        else:
+            continue
+        lowest, highest = sorted((best.score, member.score))
+        if lowest < LEAST_SHARE * highest or not _is_evident(member, asked_terms):
+            continue
+        if not share_a_word(older.reading, newer.reading, cues.temporal) or (
+            exact and exact & older.reading.words - newer.reading.words
         ):
             continue
-        other_speaker = not asked_for[newer] and names[older] not in readings[newer].written
-        able[index] = not (
-            (other_speaker and asked_for[older])
-            or says_nothing_new(readings[older], readings[newer])
-            or _is_in_question(readings[older], readings[newer], cues)
-        ) and _share_a_subject(statements.as_list[older], statements.as_list[newer])
+        other_person = (
+            older.asked_for
+            and not newer.asked_for
+            and _first_name(older.statement.speaker) not in newer.reading.written
+        )
+        if not (
+            other_person
+            or _is_in_question(older.reading, newer.reading, cues)
+            or says_nothing_new(older.reading, newer.reading)
+        ) and older.statement.shares_a_subject(newer.statement):
+            able.append(index)
     return able
+
+
+def _is_evident(ranked: RankedStatement, asked: frozenset[str]) -> bool:
+    """Whether a statement has anything to do with the question."""
+    return ranked.meaning >= EVIDENT or not asked.isdisjoint(ranked.reading.words)
 
 
 def _is_in_question(older: StatementReading, newer: StatementReading, cues: QuestionCues) -> bool:
@@ -434,70 +417,30 @@ def _is_in_question(older: StatementReading, newer: StatementReading, cues: Ques
     return older.words <= cues.terms and compare_frames(older, newer) is not Frame.NEGATION
 
 
-def _share_a_subject(older: Statement, newer: Statement) -> bool:
-    return share_a_subject(older.reading, older.keys, newer.reading, newer.keys)
+def _still_holds(older: RankedStatement, newer: RankedStatement, replaces: float) -> bool:
+    """Whether the older one was said again that much more often than one without a change."""
+    often = older.restated > newer.restated + OFTEN
+    return often and not newer.reading.changes and replaces < SURE
 
 
-def _judge_order(
-    older_reading: StatementReading,
-    newer_reading: StatementReading,
-    cues: QuestionCues,
-    chance: float,
-    replaces: float,
-    *,
-    often: bool,
-) -> tuple[float, bool]:
-    """The probability that the newer of a pair stands first, by the wording too, and `holds`."""
-    if often and not newer_reading.changes and replaces < SURE:
-        return chance, True
-    if replaces >= REPLACED:
-        # What is marked as replaced never precedes what replaced it.
-        return max(chance, replaces), False
-    frame = compare_frames(older_reading, newer_reading)
-    if frame is Frame.ADDED or tells_of_another(older_reading, newer_reading):
-        return 0.0, False
-    if newer_reading.tentative and not newer_reading.changes:
-        return 0.0, False
-    if (
-        frame in (Frame.OTHER, Frame.APART)
-        and (older_reading.words - newer_reading.words) & cues.terms
-    ):
+def _may_precede(older: StatementReading, newer: StatementReading, cues: QuestionCues) -> bool:
+    """Whether the newer of a pair can stand first, by the wording."""
+    frame = compare_frames(older, newer)
+    if frame is Frame.ADDED or tells_of_another(older, newer):
+        return False
+    if newer.tentative and not newer.changes:
+        return False
+    if frame in (Frame.OTHER, Frame.APART) and (older.words - newer.words) & cues.terms:
         # "Nora wears size 31" does not stand before "Emil wears size 34" where Emil is asked for.
-        return 0.0, False
-    loses_a_term = cues.terms <= older_reading.words and not cues.terms <= newer_reading.words
+        return False
     # What holds every word of the question is about what was asked, and the newer one perhaps not.
-    return (0.0 if loses_a_term and len(cues.terms) > 1 else chance), False
+    loses_a_term = cues.terms <= older.words and not cues.terms <= newer.words
+    return not (loses_a_term and len(cues.terms) > 1)
 
 
 @lru_cache(maxsize=1)
-def _weights() -> Floats:
-    return np.array([BEFORE[name] for name in FEATURES], np.float32)
-
-
-def _make_statement_rows(
-    statements: Statements,
-    readings: Sequence[StatementReading],
-    subjects: Sequence[frozenset[str]],
-    cues: QuestionCues,
-) -> Floats:
-    """The features of each statement alone, (S, `OF_ONE`)."""
-    term_count = max(1, len(cues.terms))
-    rows = [
-        (
-            meaning,
-            len(read.told & cues.terms) / term_count,
-            min(len(about & cues.terms), 2) / 2,
-            *statement_features(read, assistant=assistant),
-        )
-        for meaning, assistant, read, about in zip(
-            statements.meaning.tolist(),
-            statements.assistant.tolist(),
-            readings,
-            subjects,
-            strict=True,
-        )
-    ]
-    return np.array(rows, np.float32).reshape(len(rows), len(OF_ONE))
+def _weights() -> tuple[float, ...]:
+    return tuple(BEFORE[name] for name in FEATURES)
 
 
 def _first_name(name: str) -> str:
@@ -509,38 +452,38 @@ def _keep_digits(words: frozenset[str]) -> frozenset[str]:
     return frozenset(word for word in words if any(map(str.isdigit, word)))
 
 
-def put_coming_first(at: NDArray[np.float64], coming: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Times (S,) in seconds, those that are `coming` (S,) put before all others, in their order.
+def put_coming_first(at: Sequence[float], coming: Sequence[bool]) -> list[float]:
+    """Times in seconds, those that are `coming` put before all others, in their order.
 
     A date in the future is a clock's or an export's mistake, or a plan: what is dated so replaces
     nothing that is said now.
     """
-    if not coming.any():
-        return at
-    settled_times, past_times = at.copy(), at[~coming & ~np.isnan(at)]
-    first_time = past_times.min(initial=np.inf) if len(past_times) else at[coming].min()
-    order = np.argsort(np.argsort(at[coming], kind="stable"), kind="stable")
-    settled_times[coming] = first_time - _DAY + order
+    settled_times = list(at)
+    ahead = sorted(
+        (index for index, lies_ahead in enumerate(coming) if lies_ahead), key=at.__getitem__
+    )
+    past_times = [time for index, time in enumerate(at) if not (coming[index] or math.isnan(time))]
+    for order, index in enumerate(ahead):
+        settled_times[index] = min(past_times, default=at[ahead[0]]) - _DAY + order
     return settled_times
 
 
-def date_echoes(statements: Statements) -> NDArray[np.float64]:
-    """When each was said first, (S,): an assistant's repetition has the time of what it repeats.
+def date_echoes(
+    statements: Sequence[RankedStatement], echoes: Mapping[int, int]
+) -> Sequence[RankedStatement]:
+    """Each with the time when it was said first: an assistant's repetition has that of its source.
 
     It supports the user's statement and is no news.
     """
-    return _date_statements(statements, find_echoes(statements))
-
-
-def _date_statements(statements: Statements, echoes: Mapping[int, int]) -> NDArray[np.float64]:
-    at = statements.at.copy()
+    dated_statements = list(statements)
     for echo, source in echoes.items():
         # A moment later: it must not count as the older of the two.
-        at[echo] = statements.at[source] + _MOMENT
-    return at
+        statement = replace(statements[echo].statement, at=statements[source].at + _MOMENT)
+        dated_statements[echo] = replace(statements[echo], statement=statement)
+    return dated_statements
 
 
-def find_echoes(statements: Statements) -> dict[int, int]:
+def find_echoes(statements: Sequence[RankedStatement]) -> dict[int, int]:
     """The places where an assistant repeats what a user had said, and of what it repeats.
 
     It repeats where half of its words, and every number in it, were the user's, or where it holds
@@ -548,29 +491,30 @@ def find_echoes(statements: Statements) -> dict[int, int]:
     last one.
     """
     echoes: dict[int, int] = {}
-    if not statements.assistant.any():
+    if not any(ranked.statement.assistant for ranked in statements):
         return echoes
-    readings = statements.readings
-    telling = np.array([not (read.asks or read.unknown) for read in readings], np.bool_)
-    # Without what is put together of other words ("host:5433/name").
-    numbers = [
-        frozenset(word for word in _keep_digits(read.told) if word.isalnum() or word[0].isdigit())
-        for read in readings
+    telling = [
+        (index, ranked.statement, _keep_plain_numbers(ranked.reading.told))
+        for index, ranked in enumerate(statements)
+        if not (ranked.reading.asks or ranked.reading.unknown)
     ]
-    users = np.flatnonzero(~statements.assistant & telling).tolist()
-    for index in np.flatnonzero(statements.assistant & telling).tolist():
-        words, numeric = readings[index].told, numbers[index]
-        sources = []
-        for user in users:
-            if not statements.at[user] < statements.at[index]:
+    for index, statement, numbers in telling:
+        words, sources = statement.reading.told, []
+        for user, source, user_numbers in telling if statement.assistant else ():
+            if source.assistant or not source.at < statement.at:
                 continue
-            shared_count, length = len(words & readings[user].words), len(readings[user].words)
-            mostly_repeated = 2 * shared_count >= max(1, len(words)) and numeric <= numbers[user]
+            shared_count, length = len(words & source.reading.words), len(source.reading.words)
+            mostly_repeated = 2 * shared_count >= max(1, len(words)) and numbers <= user_numbers
             if mostly_repeated or (length >= _WHOLE and shared_count >= 0.9 * length):
-                sources.append((shared_count, float(statements.at[user]), user))
+                sources.append((shared_count, source.at, user))
         if sources:
             echoes[index] = max(sources)[2]
     return echoes
+
+
+def _keep_plain_numbers(words: frozenset[str]) -> frozenset[str]:
+    # Without what is put together of other words ("host:5433/name").
+    return frozenset(word for word in _keep_digits(words) if word.isalnum() or word[0].isdigit())
 
 
 @dataclass(frozen=True, slots=True)
@@ -586,7 +530,7 @@ class GroupJudgement:
 
 
 def judge_group(
-    statements: Statements,
+    statements: Sequence[RankedStatement],
     question: str,
     threshold: float,
     spans: Sequence[tuple[float, float]] = (),
@@ -598,26 +542,22 @@ def judge_group(
     held at the end of the last of them. Where it asks for the past and names no time, the older one
     of two stands first. `judge` says what replaces what.
     """
-    cues = read_cues(question)
-    pairs = compare_statements(statements, cues, judge)
-    if not pairs.able.any():
-        return GroupJudgement()
-    statement_lists, reason_by_pair = statements.as_list, {}
-    for index in np.argsort(-pairs.replaces, kind="stable").tolist():
-        sure = float(pairs.replaces[index])
-        if sure >= REPLACED:
-            older, newer = (0, index) if pairs.later[index] else (index, 0)
+    cues, echoes = read_cues(question), find_echoes(statements)
+    pairs = compare_statements(statements, cues, judge, spans, echoes)
+    reason_by_pair = {}
+    for index in sorted(pairs, key=lambda index: -pairs[index].replaces):
+        if (sure := pairs[index].replaces) >= REPLACED:
+            older, newer = (0, index) if pairs[index].is_newer else (index, 0)
             reason_by_pair[older, newer] = reason_of(
-                statement_lists[older], statement_lists[newer], sure
+                statements[older].statement, statements[newer].statement, sure
             )
     # What an assistant repeated is outdated with it, and it with what was repeated.
     for (older, newer), reason in list(reason_by_pair.items()):
-        source = pairs.echoes.get(older, older)
-        for index in (source, *(echo for echo, of in pairs.echoes.items() if of == source)):
-            if statements.at[index] < statements.at[newer]:
+        source = echoes.get(older, older)
+        for index in (source, *(echo for echo, of in echoes.items() if of == source)):
+            if statements[index].at < statements[newer].at:
                 reason_by_pair.setdefault((index, newer), reason)
-    lifted_indexes = _find_lifted(statements.at, pairs, cues, threshold, spans)
-    return GroupJudgement(tuple(lifted_indexes), reason_by_pair)
+    return GroupJudgement(tuple(_find_lifted(statements, pairs, cues, threshold)), reason_by_pair)
 
 
 def arrange_group(
@@ -644,42 +584,33 @@ def arrange_group(
 
 
 def _find_lifted(
-    at: NDArray[np.float64],
-    pairs: BestPairFeatures,
+    statements: Sequence[RankedStatement],
+    pairs: Mapping[int, BestPair],
     cues: QuestionCues,
     threshold: float,
-    spans: Sequence[tuple[float, float]],
 ) -> list[int]:
     """Which of the others, best first, speak of the same thing as place 0 and stand before it.
 
     The surest first, and of equal ones the latest; where the past is asked for, the best first.
     """
-    end = max((end for _, end in spans), default=None) if cues.past or spans else None
     # What is lifted for being older was not said to have changed: it must be surer.
     least_probability = threshold if cues.past < 2 else max(threshold, PAST)
     lifted_ranks: list[tuple[float, float, int]] = []
-    for index in np.flatnonzero(pairs.able).tolist():
-        probability, is_newer = float(pairs.before[index]), bool(pairs.later[index])
-        newer_first = cues.past < 2
-        if end is not None and cues.past:
-            newer_first = float(at[index if is_newer else 0]) < end
-        if pairs.holds[index]:
-            newer_first = False
-        if probability < least_probability or is_newer != newer_first:
+    for index, pair in pairs.items():
+        if pair.before < least_probability:
             continue
         if cues.first:
-            key = (-float(at[index]), 0.0)
+            key = (-statements[index].at, 0.0)
         elif cues.past < 2:
-            key = (round(probability, 1), float(at[index]))
+            key = (round(pair.before, 1), statements[index].at)
         else:
             key = (-float(index), 0.0)
         lifted_ranks.append((*key, index))
     return [index for *_, index in sorted(lifted_ranks, reverse=True)]
 
 
-def answer_loss(text: str, score: float, cues: QuestionCues) -> float:
+def answer_loss(read: StatementReading, score: float, cues: QuestionCues) -> float:
     """What a short text of this score loses that only asks, or that says that it does not know."""
-    read = read_statement(text)
     if read.size > _SHORT:
         return 0.0
     question_words = read.words - read.told

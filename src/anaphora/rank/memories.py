@@ -148,6 +148,8 @@ class Rule:
         if self.sure == -math.inf:
             return bare
         gain = bare - 1.0
+        if not gain.any():
+            return bare
         relevance = np.clip((similar - self.unsure) / (self.sure - self.unsure), 0.0, 1.0)
         if not self.bounded:
             return 1.0 + relevance * gain
@@ -205,7 +207,7 @@ def rank_memories(
     c = candidates
     rule = rule or (Rule() if hybrid else Rule.bare())
     similar = similarity(c.cosine, c.words if hybrid else None, rule.trust)
-    if hybrid and c.timely is not None:
+    if hybrid and c.timely is not None and c.timely.any():
         # As for turns: being noted then answers nothing by itself.
         evident = np.clip((similar - UNTIMELY) / UNTIMELY, 0.0, 1.0)
         similar = np.round(1.0 - (1.0 - similar) * (1.0 - TIMELY * evident * c.timely), 6)
@@ -214,9 +216,10 @@ def rank_memories(
     days_by_type = [half_lives.episodic, half_lives.semantic, half_lives.procedural]
     age = decay(days, np.array(days_by_type, np.float64)[c.type])
     decay_factors = rule.decay(age)
-    reinforcements = rule.reinforcement(reinforcement(c.count), similar, decay_factors)
+    restated = reinforcement(c.count)
+    reinforcements = rule.reinforcement(restated, similar, decay_factors)
     score = similar * decay_factors * reinforcements
-    factors = {"age": age, "restated": reinforcement(c.count)}
+    factors = {"age": age, "restated": restated}
     if c.cosine is not None:
         factors["meaning"] = np.clip(c.cosine, 0.0, 1.0)
     if hybrid:

@@ -12,12 +12,10 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import chain
+from operator import mul
 from typing import Final, TypeAlias
-
-import numpy as np
-from numpy.typing import NDArray
 
 from anaphora.rank.currency_weights import CONSTANT, REPLACES
 from anaphora.rank.frames import Frame, compare_frames
@@ -87,7 +85,7 @@ FEATURES: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Statement:
     """A statement: its time `at` in seconds, its speaker ("": not known), and its reading."""
 
@@ -97,10 +95,20 @@ class Statement:
     assistant: bool
     reading: StatementReading
 
-    @property
+    @cached_property
+    def name(self) -> str:
+        """The speaker: as it is known, or the name before a colon with which the text begins."""
+        name_match = None if self.speaker else _NAMED.match(self.text)
+        return (name_match.group(1) if name_match else self.speaker).casefold()
+
+    @cached_property
     def keys(self) -> StatementKeys:
         """What it is about, and what it says of that."""
-        return read_keys(self.text, "" if self.assistant else _speaker_of(self))
+        return read_keys(self.text, "" if self.assistant else self.name)
+
+    def shares_a_subject(self, other: Statement) -> bool:
+        """Whether two statements may be about one thing."""
+        return share_a_subject(self.reading, self.keys, other.reading, other.keys)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +145,7 @@ def is_possible(older: Statement, newer: Statement) -> bool:
         and compare_frames(older_reading, newer_reading) is not Frame.VALUE
     )
     # Two different people speak, and one of themselves, or the later one of no change.
-    names = [_speaker_of(statement) for statement in (older, newer)]
+    names = (older.name, newer.name)
     personal = (older_reading.personal and not older.assistant) or (
         newer_reading.personal and not newer.assistant
     )
@@ -146,7 +154,7 @@ def is_possible(older: Statement, newer: Statement) -> bool:
     complaint = newer_reading.complains and not (
         newer_reading.changes or newer_reading.negated or newer_reading.length > _FEW
     )
-    return share_a_subject(older_reading, older.keys, newer_reading, newer.keys) and not (
+    return older.shares_a_subject(newer) and not (
         says_nothing_new(older_reading, newer_reading)
         # The newer one contains all that the older tells, and tells of no change.
         or (
@@ -176,12 +184,6 @@ def says_nothing_new(older: StatementReading, newer: StatementReading) -> bool:
     )
 
 
-def _speaker_of(statement: Statement) -> str:
-    """The speaker: as it is known, or the name before a colon with which the text begins."""
-    name_match = _NAMED.match(statement.text)
-    return (statement.speaker or (name_match.group(1) if name_match else "")).casefold()
-
-
 def worded_probability(older: Statement, newer: Statement) -> float | None:
     """What the wording of two statements tells of a replacement; None where it does not tell."""
     if not is_possible(older, newer):
@@ -201,7 +203,7 @@ def replacement_probability(older: Statement, newer: Statement, closeness: float
     if probability_by_wording is not None:
         return probability_by_wording
     features = replacement_features(older, newer, closeness)
-    odds = float(np.dot(_weights(), features)) + REPLACES[CONSTANT]
+    odds = sum(map(mul, features, _weights())) + REPLACES[CONSTANT]
     return 1.0 / (1.0 + math.exp(-min(max(odds, -60.0), 60.0)))
 
 
@@ -223,10 +225,8 @@ def tells_of_another(older: StatementReading, newer: StatementReading) -> bool:
     return not newer.changes or bool(shared_words and older_only)
 
 
-def replacement_features(
-    older: Statement, newer: Statement, closeness: float
-) -> NDArray[np.float32]:
-    """What is known of two statements, (F,) in the order of `FEATURES`."""
+def replacement_features(older: Statement, newer: Statement, closeness: float) -> tuple[float, ...]:
+    """What is known of two statements, in the order of `FEATURES`."""
     older_reading, newer_reading = older.reading, newer.reading
     common = len(older_reading.words & newer_reading.words)
     sizes = (len(older_reading.words), len(newer_reading.words))
@@ -241,8 +241,8 @@ def replacement_features(
         common / max(min(sizes), 1),
         min(common / 6, 1.0),
         math.log1p(days) / 6,
-        days < 60 / _DAY and bool(_speaker_of(newer)),
-        bool(_speaker_of(older)) and _speaker_of(older) != _speaker_of(newer),
+        days < 60 / _DAY and bool(newer.name),
+        bool(older.name) and older.name != newer.name,
         closeness if is_known else 0.0,
         is_known,
         min(len(dropped_words), _MOST_WORDS) / _MOST_WORDS,
@@ -262,8 +262,7 @@ def replacement_features(
         )
         for statement in (older, newer)
     )
-    row = (*pair, *chain(*sides), message, *in_long)
-    return np.array(row, np.float32)
+    return (*pair, *chain(*sides), message, *in_long)
 
 
 def statement_features(read: StatementReading, *, assistant: bool) -> tuple[float, ...]:
@@ -284,8 +283,8 @@ def statement_features(read: StatementReading, *, assistant: bool) -> tuple[floa
 
 
 @lru_cache(maxsize=1)
-def _weights() -> NDArray[np.float32]:
-    return np.array([REPLACES[name] for name in FEATURES], np.float32)
+def _weights() -> tuple[float, ...]:
+    return tuple(REPLACES[name] for name in FEATURES)
 
 
 def reason_of(older: Statement, newer: Statement, probability: float) -> str:
@@ -297,7 +296,7 @@ def reason_of(older: Statement, newer: Statement, probability: float) -> str:
     by_wording = frame in (Frame.VALUE, Frame.NEGATION)
     both_own = older.reading.personal and newer.reading.personal
     about = name_subject(older.text, older.keys, newer.keys)
-    about = about or (_speaker_of(older).title() if both_own else "")
+    about = about or (older.name.title() if both_own else "")
     of = f" of {about}" if about else ""
     reason = (
         frame.value + of if by_wording else f"a later statement{of}, probability {probability:.2f}"

@@ -7,7 +7,7 @@ for: words, names of people, identifiers ("ERR-4021"). The framing words say not
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import takewhile
 from typing import Final
 
@@ -27,7 +27,7 @@ _SHORTEST: Final = 3
 """Characters of a word that is looked for in a text as it is written."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class QuestionTerms:
     """The words that a question asks for, without those that frame it, in its order.
 
@@ -40,7 +40,7 @@ class QuestionTerms:
     bare: bool
     identifiers: frozenset[str]
 
-    @property
+    @cached_property
     def terms(self) -> frozenset[str]:
         """The first token of each word."""
         return frozenset(word.tokens[0] for word in self.words)

@@ -103,19 +103,21 @@ def share_a_subject(
 ) -> bool:
     """Whether a word of what one of two statements is about stands in the other, or the same
     speaker tells both of themselves; words of time are no subject."""
-    speakers = [
-        {word for word in keys.subjects if word.startswith(SPEAKER)}
-        for keys in (first_keys, second_keys)
-    ]
-    if all(speakers) and (SPEAKER in speakers[0] | speakers[1] or speakers[0] & speakers[1]):
-        return True
     if not (first.subject and second.subject):
         # Where no verb shows what one is about, any word may.
         shared_words = first.words & second.words
     else:
         shared_words = first_keys.subjects & second.words | second_keys.subjects & first.words
     # A single Chinese character is in too many words to tell of one thing.
-    return any(len(word) > 1 for word in shared_words - tokens_of_time())
+    if any(len(word) > 1 for word in shared_words - tokens_of_time()):
+        return True
+    speakers = [
+        {word for word in keys.subjects if word.startswith(SPEAKER)}
+        for keys in (first_keys, second_keys)
+    ]
+    return all(speakers) and (
+        SPEAKER in speakers[0] | speakers[1] or bool(speakers[0] & speakers[1])
+    )
 
 
 OF_KEYS: Final = (

@@ -45,7 +45,7 @@ from anaphora.rank.turns import (
     score_turns,
 )
 from anaphora.reading.inputs import said_text, statement_text
-from anaphora.recall.currency import Candidate, order_hits
+from anaphora.recall.currency import Candidate, Placed, order_hits
 from anaphora.recall.likelihood import with_floor
 from anaphora.recall.narrowing import (
     choose_rows,
@@ -396,7 +396,9 @@ class ConversationRecall:
             ordering = order_hits(
                 window.ordered(candidates),
                 run.question.text,
-                lambda candidate: map(window.as_read, turns.sharing(candidate)),
+                lambda best, _: (
+                    (window.as_read(turn), near) for turn, near in turns.sharing(best)
+                ),
                 run.question.spans,
                 statements=len(run.rows),
                 repetitions=run.repetitions,
@@ -404,11 +406,13 @@ class ConversationRecall:
                 calibrated=self.calibrated and is_rated,
                 subject=run.question.subject,
             )
-            candidates = ordering.without_tail(limits.floor)
+            placed_turns = ordering.without_tail(limits.floor)
             confidence = ordering.confidence if is_rated else None
+        else:
+            placed_turns = (Placed(candidate, candidate.score) for candidate in candidates)
         picks = fill(
-            candidates,
-            lambda candidate: token_cost(candidate.text),
+            placed_turns,
+            lambda placed: token_cost(placed.candidate.text),
             top_k=limits.top_k,
             budget=limits.budget,
             whole=limits.whole,
@@ -473,7 +477,7 @@ class ConversationRecall:
         self,
         view: TurnView,
         scores: TurnScores,
-        hits: Sequence[Candidate],
+        hits: Sequence[Placed],
         finder: PassageFinder,
         limits: HitLimits,
     ) -> Mapping[int, RelatedTurn]:
@@ -482,11 +486,9 @@ class ConversationRecall:
         They stand beside what the budget counts: of one longer than that, a passage comes.
         """
         related_indexes = {
-            index for candidate in hits for index in (*candidate.copies, *candidate.previous)
+            index for placed in hits for index in (*placed.candidate.copies, *placed.previous)
         }
-        related_indexes |= {
-            candidate.older_than for candidate in hits if candidate.older_than is not None
-        }
+        related_indexes |= {placed.older_than for placed in hits if placed.older_than is not None}
         indexes = sorted(related_indexes)
         texts = self._read_texts(view, scores.rows[indexes].tolist()) if indexes else ()
         turns = {}
@@ -512,21 +514,22 @@ class ConversationRecall:
         self,
         table: TurnTable,
         scores: TurnScores,
-        candidate: Candidate,
+        placed: Placed,
         related: Mapping[int, RelatedTurn],
     ) -> TurnHit:
-        replacing = None if candidate.older_than is None else related.get(candidate.older_than)
+        candidate = placed.candidate
+        replacing = None if placed.older_than is None else related.get(placed.older_than)
         return TurnHit(
             **self._describe_turn(table, int(scores.rows[candidate.index])),
             text=candidate.text,
             score=candidate.score,
-            answers=candidate.answers,
+            answers=placed.answers,
             read=candidate.read_probability,
             factors={**scores.explain(candidate.index), **candidate.changes},
             current=replacing is None,
             older_than=replacing,
-            reason=candidate.reason if replacing is not None else "",
-            previous=tuple(related[index] for index in candidate.previous if index in related),
+            reason=placed.reason if replacing is not None else "",
+            previous=tuple(related[index] for index in placed.previous if index in related),
             quotes_recalled=quotes_recalled(candidate.text),
             occurrences=tuple(related[index] for index in candidate.copies if index in related),
         )

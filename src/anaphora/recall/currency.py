@@ -11,29 +11,27 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from heapq import heappop, heappush
 from itertools import chain, islice
 from typing import Final, TypeAlias
-
-import numpy as np
 
 from anaphora.calls.moments import from_epoch
 from anaphora.language.folding import typed_text
 from anaphora.rank.currency import (
     COMING,
+    COMPARED,
     LEAST_SHARE,
-    GroupJudgement,
-    Statements,
+    RankedStatement,
     answer_loss,
     arrange_group,
     judge_group,
     put_coming_first,
 )
 from anaphora.rank.odds import probability_of
-from anaphora.rank.replacement import PairJudge, judge_pairs
-from anaphora.rank.silence import Lane
-from anaphora.rank.statements import read_cues, read_statement
+from anaphora.rank.replacement import PairJudge, Statement, judge_pairs
+from anaphora.rank.silence import Lane, scarcity
+from anaphora.rank.statements import QuestionCues, read_cues, read_statement
 from anaphora.rank.subjects import read_keys
 from anaphora.recall.likelihood import Likelihood, without_tail
 from anaphora.recall.passages import FAR
@@ -64,22 +62,18 @@ GROUPS: Final = 6
 Spans: TypeAlias = Sequence[tuple[float, float]]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Candidate:
     """A scored text: its index among the scores, and what its order depends on.
 
     `at` is when it was said, in seconds (NaN: not known); `asked_for`: by whom the question names.
     `passage` is the part of a very long text that is compared, None where that is all of it.
     `copies` are the indexes of those that say the same, oldest first; `restated` is how many times
-    it was said again. `group` is the score of its group, None for its own. `changes` are what was
-    added to its score since its lane gave it. `older_than` is the index of what replaces it and
-    `reason` why, `previous` are those of what it replaces, the surest first. `closeness` is its
-    cosine to the one that it was looked up for (NaN: not known). `read` are the log-odds that it
-    answers, as the reader has it (NaN: not read), `answers` is the probability of that, from all
-    that is known (None: nothing is). `title` is what it is called beside its words: a path, a
-    conversation's title ("": nothing); `titled` is the share (0 to 1) of the question that this
-    holds. `coming`: `at` lies in the future. `timely`: it is
-    of a time that the question names, or tells of it.
+    it was said again. `changes` are what was added to its score since its lane gave it. `read` are
+    the log-odds that it answers, as the reader has it (NaN: not read). `title` is what it is called
+    beside its words: a path, a conversation's title ("": nothing); `titled` is the share (0 to 1)
+    of the question that this holds. `coming`: `at` lies in the future. `timely`: it is of a time
+    that the question names, or tells of it.
     """
 
     index: int
@@ -93,23 +87,12 @@ class Candidate:
     passage: str | None = None
     copies: tuple[int, ...] = ()
     restated: int = 0
-    group: float | None = None
     changes: Mapping[str, float] = field(default_factory=dict)
-    older_than: int | None = None
-    reason: str = ""
-    previous: tuple[int, ...] = ()
-    closeness: float = math.nan
     read: float = math.nan
-    answers: float | None = None
     title: str = ""
     titled: float = 0.0
     coming: bool = False
     timely: bool = False
-
-    @property
-    def standing(self) -> float:
-        """The score by which it stands among the others: its group's."""
-        return self.score if self.group is None else self.group
 
     @property
     def read_probability(self) -> float | None:
@@ -118,10 +101,11 @@ class Candidate:
             return None
         return probability_of(self.read)
 
-    @property
-    def compared_text(self) -> str:
+    @cached_property
+    def statement(self) -> Statement:
         """Its own words, as they are compared: without what it quotes of a recall."""
-        return _compared_text(self.passage or self.text)
+        text = _compared_text(self.passage or self.text)
+        return Statement(text, self.at, self.speaker, self.assistant, read_statement(text))
 
     @property
     def wording(self) -> tuple[str, str, bool]:
@@ -137,8 +121,31 @@ def _compared_text(text: str) -> str:
     return typed_text(strip_recalled(text)[:FAR])
 
 
-Lookup: TypeAlias = Callable[[Candidate], Iterable[Candidate]]
-"""What the index holds in the words of a candidate, at most `RELATED`, in any order."""
+Lookup: TypeAlias = Callable[[Candidate, Iterable[Candidate]], Iterable[tuple[Candidate, float]]]
+"""What the index holds in the words of a candidate, at most `RELATED`, in any order, each with its
+cosine to that (NaN: not known). The others are those that may open the next groups."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A candidate in the order, by `standing`: the score of its group.
+
+    `older_than` is the index of what replaces it and `reason` why, `previous` are those of what it
+    replaces, the surest first. `answers` is the probability that it answers, from all that is known
+    (None: nothing is).
+    """
+
+    candidate: Candidate
+    standing: float
+    older_than: int | None = None
+    reason: str = ""
+    previous: tuple[int, ...] = ()
+    answers: float | None = None
+
+    @property
+    def index(self) -> int:
+        """Its index among the scores."""
+        return self.candidate.index
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,10 +155,10 @@ class Ordered:
     None where that is not known.
     """
 
-    candidates: Iterator[Candidate]
+    candidates: Iterator[Placed]
     confidence: float | None
 
-    def without_tail(self, floor: float) -> Iterator[Candidate]:
+    def without_tail(self, floor: float) -> Iterator[Placed]:
         """The candidates without those that hardly answer, where anything does with `floor`."""
         if not floor or self.confidence is None or self.confidence < floor:
             return self.candidates
@@ -165,6 +172,7 @@ def order_hits(
     spans: Spans = (),
     *,
     statements: int = 0,
+    count: int | None = None,
     repetitions: bool = False,
     judge: PairJudge = judge_pairs,
     calibrated: bool = True,
@@ -176,29 +184,42 @@ def order_hits(
     Groups are made one by one as they are asked for. With `repetitions` what says the same is not
     folded into one. `judge` says of two statements whether the newer replaces the older,
     `calibrated` whether the embedder's cosines tell if anything answers. `subject` is the question
-    without the words that name `spans`, `statements` how many were searched.
+    without the words that name `spans`, `statements` how many were searched, `count` how many
+    `candidates` there are (None: not known).
     """
     stream = iter(candidates)
-    head = list(islice(stream, READ))
+    head = list(islice(stream, READ if count is None else COMPARED))
     if not repetitions:
         head = _fold(head)
-    groups = _Groups(question, tuple(spans), look_up, not repetitions, judge)
-    ordered_turns = groups.ordered(chain(head, stream))
-    about = question if subject is None else subject
     likelihood = Likelihood.of(
-        head, statements, question, about, lane, tuple(spans), calibrated=calibrated
+        head,
+        question,
+        question if subject is None else subject,
+        lane,
+        tuple(spans),
+        few=scarcity(len(head) if count is None else count),
+        statements=statements,
+        calibrated=calibrated,
     )
-    if likelihood is None:
-        return Ordered(chain.from_iterable(ordered_turns), None)
-    return Ordered(likelihood.rated(ordered_turns), likelihood.answered)
+    groups = _Groups(
+        question, read_cues(question), spans, look_up, not repetitions, judge, likelihood
+    )
+    return Ordered(
+        groups.ordered(chain(head, stream)), None if likelihood is None else likelihood.answered
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class _Mark:
-    """The index of what replaced a statement, and why."""
+    """The index of what replaced a statement, in the end, and why."""
 
     newer: int
     reason: str
+
+
+_Marks: TypeAlias = Mapping[int, _Mark]
+_Group: TypeAlias = tuple[Sequence[Candidate], _Marks]
+"""Those that stand together, and what was replaced of them and of those behind."""
 
 
 @dataclass(slots=True)
@@ -206,21 +227,27 @@ class _Groups:
     """The groups of one question, each made when the one before it was taken."""
 
     _question: str
-    _spans: tuple[tuple[float, float], ...]
+    _cues: QuestionCues
+    _spans: Spans
     _look_up: Lookup
     _folds: bool
     _decide: PairJudge
-    _heap: list[tuple[float, int, Candidate]] = field(default_factory=list)
+    _likelihood: Likelihood | None
+    _heap: list[tuple[float, int, Candidate, bool]] = field(default_factory=list)
     _taken: set[int] = field(default_factory=set)
-    _behind: dict[int, Candidate] = field(default_factory=dict)
+    _behind: dict[int, _Mark] = field(default_factory=dict)
     _shown: list[tuple[frozenset[str], frozenset[str]]] = field(default_factory=list)
     _pushed: int = 0
     _made: int = 0
+    _least_score: float = -math.inf
 
-    def ordered(self, stream: Iterator[Candidate]) -> Iterator[list[Candidate]]:
+    def ordered(self, stream: Iterator[Candidate]) -> Iterator[Placed]:
         """All candidates of `stream`, group by group."""
-        group_score, least_score = math.inf, -math.inf
-        asks_past = read_cues(self._question).past >= 2
+        group_score, shown_groups = math.inf, 0
+        group: _Group
+        # What tells of all candidates whether anything answers was read already.
+        for candidate in islice(stream, COMPARED):
+            self._push(self._lower(candidate))
         coming = next(stream, None)
         while True:
             # One that was lowered may stand behind some that are still to come.
@@ -229,190 +256,165 @@ class _Groups:
                 coming = next(stream, None)
             if not self._heap:
                 return
-            score, _, best_candidate = heappop(self._heap)
-            if (
-                best_candidate.index in self._taken
-                or self._behind.get(best_candidate.index, best_candidate) is not best_candidate
-            ):
+            score, _, best, is_behind = heappop(self._heap)
+            if best.index in self._taken or (best.index in self._behind) != is_behind:
                 continue
             if group_score == math.inf:
-                least_score = COMPARABLE * best_candidate.score
+                self._least_score = COMPARABLE * best.score
             group_score = min(group_score, -score)
-            stands_alone = (
-                best_candidate.index in self._behind or best_candidate.score < least_score
-            )
-            if stands_alone or self._made == GROUPS:
-                front: Sequence[Candidate] = (best_candidate,)
+            if is_behind:
+                group = (best,), {best.index: self._behind[best.index]}
+            elif best.score < self._least_score or self._made == GROUPS:
+                group = (best,), {}
             else:
-                front = self._make_group(best_candidate)
+                group = self._make_group(best)
                 self._made += 1
-            group = []
-            for member in front:
-                self._taken.update((member.index, *member.copies))
-                # Its mark goes if what replaced it is still to come, unless the past is asked for.
-                if asks_past or member.older_than in self._taken:
-                    group.append(replace(member, group=group_score))
-                else:
-                    group.append(replace(member, group=group_score, older_than=None, reason=""))
-            if group:
-                yield group
+            yield from self._place(*group, group_score, shown_groups)
+            shown_groups += bool(group[0])
 
-    def _push(self, candidate: Candidate, share: float = 1.0) -> None:
-        """Let a candidate stand at a share of its score."""
+    def _place(
+        self, front: Sequence[Candidate], marks: _Marks, standing: float, number: int
+    ) -> Iterator[Placed]:
+        """Take those that stand together, in the group of this number.
+
+        What stands first in a group answers as probably as its likeliest: it was put before that
+        because it holds now.
+        """
+        chances: list[float | None] = [None] * len(front)
+        if self._likelihood is not None and front:
+            rated = [self._likelihood.probability(member, number) for member in front]
+            chances = [max(rated), *rated[1:]]
+        for member, chance in zip(front, chances, strict=True):
+            self._taken.update((member.index, *member.copies))
+            previous = tuple(old for old, mark in marks.items() if mark.newer == member.index)
+            mark = marks.get(member.index)
+            # Its mark goes if what replaced it is still to come, unless the past is asked for.
+            if mark is not None and (self._cues.past >= 2 or mark.newer in self._taken):
+                yield Placed(member, standing, mark.newer, mark.reason, answers=chance)
+            else:
+                yield Placed(member, standing, previous=previous, answers=chance)
+
+    def _push(self, candidate: Candidate, *, behind: bool = False) -> None:
+        """Let a candidate stand at its score, or at a share of that."""
         if candidate.index not in self._taken:
-            heappush(self._heap, (-share * candidate.score, self._pushed, candidate))
+            score = BEHIND * candidate.score if behind else candidate.score
+            heappush(self._heap, (-score, self._pushed, candidate, behind))
             self._pushed += 1
 
     def _lower(self, candidate: Candidate) -> Candidate:
-        lost_score = answer_loss(
-            candidate.compared_text, candidate.score, read_cues(self._question)
-        )
+        lost_score = answer_loss(candidate.statement.reading, candidate.score, self._cues)
         if not lost_score:
             return candidate
         changes = {**candidate.changes, "unanswered": -lost_score}
         return replace(candidate, score=candidate.score - lost_score, changes=changes)
 
-    def _make_group(self, best: Candidate) -> Sequence[Candidate]:
+    def _make_group(self, best: Candidate) -> _Group:
         """Those that stand with `best`, itself among them."""
-        related_hits = [
-            hit for hit in self._look_up(best) if hit.index not in (best.index, *best.copies)
-        ]
-        if self._is_outdated(best, related_hits):
-            return ()
-        least_score = LEAST_SHARE * best.score
-        hits = {hit.index: hit for hit in related_hits if hit.score >= least_score}
+        own_indexes = (best.index, *best.copies)
+        pairs = list(self._look_up(best, self._list_openings()))
+        closeness = {hit.index: near for hit, near in pairs}
+        related = {hit.index: hit for hit, _ in pairs if hit.index not in own_indexes}
+        earlier = [hit for index, hit in related.items() if index in self._taken]
+        if earlier and self._cues.past < 2:
+            # A hit that stands before it may have replaced it.
+            mark = self._judge(best, earlier, closeness)[1].get(best.index)
+            if mark is not None:
+                self._put_behind(best, mark)
+                return (), {}
         # What was put behind its own group is no member of another one.
         pending = [
             self._lower(hit)
-            for index, hit in hits.items()
-            if index not in self._taken and index not in self._behind
+            for index, hit in related.items()
+            if hit.score >= LEAST_SHARE * best.score
+            and index not in self._taken
+            and index not in self._behind
         ]
         followers = sorted(pending, key=lambda hit: (-hit.score, hit.index))
         if self._folds:
             best, *followers = _fold((best, *followers))
         if not followers:
-            return (best,)
+            return (best,), {}
         members = {member.index: member for member in (best, *followers)}
-        lifted_indexes, marks = self._judge(
-            best, followers, {hit.index: hit.closeness for hit in followers}
-        )
+        lifted_indexes, marks = self._judge(best, followers, closeness)
         if lifted_indexes:
             # By what stands first, where it says so, else by the best: never through a third.
             leader = members[lifted_indexes[0]]
-            closeness_by_index = {hit.index: hit.closeness for hit in self._look_up(leader)}
-            remaining = [member for index, member in members.items() if index != leader.index]
-            marks = marks | self._judge(leader, remaining, closeness_by_index)[1]
+            remaining = [member for member in members.values() if member is not leader]
+            closeness = {hit.index: near for hit, near in self._look_up(leader, ())}
+            marks |= self._judge(leader, remaining, closeness)[1]
+        marks = {old: _Mark(_find_last(old, marks), mark.reason) for old, mark in marks.items()}
+        return self._arrange(best.index, members, lifted_indexes, marks)
+
+    def _list_openings(self) -> Iterator[Candidate]:
+        """Those that are likely to open the next groups, best first."""
+        for _, _, candidate, is_behind in sorted(self._heap):
+            if candidate.score < self._least_score:
+                return
+            if not is_behind and candidate.index not in self._taken:
+                yield candidate
+
+    def _arrange(
+        self, best: int, members: Mapping[int, Candidate], lifted: Sequence[int], marks: _Marks
+    ) -> _Group:
+        """Those of a group that stand together; the others are put behind other groups."""
         marked_indexes = [index for index in members if index in marks]
         taking_back = [
-            index
-            for index in marked_indexes
-            if read_statement(members[index].compared_text).negated
+            index for index in marked_indexes if members[index].statement.reading.negated
         ]
         front, outdated_indexes = arrange_group(
-            best.index, lifted_indexes, marked_indexes, self._question, taking_back
+            best, lifted, marked_indexes, self._question, taking_back
         )
-        mark_by_index = {index: _mark(member, marks) for index, member in members.items()}
-        newly_outdated = [index for index in front if mark_by_index[index].older_than is not None]
-        if newly_outdated and read_cues(self._question).past < 2 and self._was_shown(best):
+        newly_outdated = [index for index in front if index in marks]
+        if newly_outdated and self._cues.past < 2 and self._was_shown(members[best]):
             # One that was replaced stands before another group, however many tell of one thing.
             front = [index for index in front if index not in newly_outdated]
             outdated_indexes = [*newly_outdated, *outdated_indexes]
         for index in outdated_indexes:
-            self._put_behind(mark_by_index[index])
-        return [mark_by_index[index] for index in front]
+            self._put_behind(members[index], marks[index])
+        return [members[index] for index in front], marks
 
     def _judge(
         self, best: Candidate, followers: Sequence[Candidate], closeness: Mapping[int, float]
     ) -> tuple[list[int], dict[int, _Mark]]:
         """The places that stand before the best, and what each of the others was replaced by."""
         members = (best, *followers)
-        member_closenesses = [
-            math.nan,
-            *(closeness.get(follower.index, math.nan) for follower in followers),
-        ]
-        # A score falls with every second: what lies behind six digits decides nothing.
-        rows = tuple(
-            (
-                member.compared_text,
-                member.at,
-                member.speaker,
-                member.assistant,
-                round(member.score, 6),
-                round(member.meaning, 6),
+        times = put_coming_first(
+            [member.at for member in members], [member.coming for member in members]
+        )
+        statements = [
+            RankedStatement(
+                replace(member.statement, at=at) if member.coming else member.statement,
+                member.score,
+                member.meaning,
                 member.asked_for,
                 member.restated,
-                None if math.isnan(member_closeness) else round(member_closeness, 4),
-                member.coming,
+                closeness.get(member.index, math.nan),
             )
-            for member, member_closeness in zip(members, member_closenesses, strict=True)
-        )
-        judgement = _judge(rows, self._question, self._spans, self._decide)
-        indexes = [member.index for member in members]
+            for member, at in zip(members, times, strict=True)
+        ]
+        judgement = judge_group(statements, self._question, THRESHOLD, self._spans, self._decide)
         mark_by_index: dict[int, _Mark] = {}
-        for (old_index, new_index), reason in judgement.replaced.items():
-            older = members[old_index]
+        for (old_place, new_place), reason in judgement.replaced.items():
+            older, newer = members[old_place], members[new_place]
             coming = f"{COMING}: from {from_epoch(older.at):%Y-%m-%d}" if older.coming else ""
-            mark_by_index.setdefault(
-                indexes[old_index], _Mark(indexes[new_index], coming or reason)
-            )
-        return [indexes[at] for at in judgement.lifted], mark_by_index
+            mark_by_index.setdefault(older.index, _Mark(newer.index, coming or reason))
+        return [members[index].index for index in judgement.lifted], mark_by_index
 
     def _was_shown(self, best: Candidate) -> bool:
         """Whether a group about the same thing as this one's best showed what it replaced."""
-        text = best.compared_text
-        about = frozenset(read_keys(text, best.speaker).subjects)
-        words = read_statement(text).words | about
+        about = read_keys(best.statement.text, best.speaker).subjects
+        words = best.statement.reading.words | about
         for subjects, words_shown in self._shown:
             if subjects and about and (subjects <= words or about <= words_shown):
                 return True
         self._shown.append((about, words))
         return False
 
-    def _is_outdated(self, best: Candidate, related: Sequence[Candidate]) -> bool:
-        """Whether a hit that stands before it replaced it: then it is put behind with its mark."""
-        earlier = [hit for hit in related if hit.index in self._taken]
-        if not earlier or read_cues(self._question).past >= 2:
-            return False
-        closeness = {hit.index: hit.closeness for hit in earlier}
-        mark = self._judge(best, earlier, closeness)[1].get(best.index)
-        if mark is None:
-            return False
-        self._put_behind(replace(best, older_than=mark.newer, reason=mark.reason))
-        return True
-
-    def _put_behind(self, member: Candidate) -> None:
+    def _put_behind(self, member: Candidate, mark: _Mark) -> None:
         """Let a replaced one stand far below; what was pushed of it before is passed over."""
         if member.index not in self._behind:
-            self._behind[member.index] = member
-            self._push(member, BEHIND)
-
-
-_Judged: TypeAlias = tuple[str, float, str, bool, float, float, bool, int, float | None, bool]
-
-
-@lru_cache(maxsize=512)
-def _judge(
-    judged: tuple[_Judged, ...],
-    question: str,
-    spans: tuple[tuple[float, float], ...],
-    judge: PairJudge,
-) -> GroupJudgement:
-    """What a group makes of its best one; most of a repeated question."""
-    texts, at, speakers, assistant, scores, meaning, asked_for, restatements, closeness, coming = (
-        zip(*judged, strict=True)
-    )
-    statements = Statements(
-        texts,
-        put_coming_first(np.array(at), np.array(coming)),
-        speakers,
-        np.array(assistant),
-        np.array(scores, np.float32),
-        np.array(meaning, np.float32),
-        np.array(asked_for),
-        np.array(restatements),
-        np.array(closeness, np.float32),
-    )
-    return judge_group(statements, question, THRESHOLD, spans, judge)
+            self._behind[member.index] = mark
+            self._push(member, behind=True)
 
 
 def _fold(candidates: Iterable[Candidate]) -> list[Candidate]:
@@ -426,29 +428,19 @@ def _fold(candidates: Iterable[Candidate]) -> list[Candidate]:
             first_by_key[candidate.wording] = candidate
     folded_candidates = []
     for wording, candidate in first_by_key.items():
-        repeats = sorted(repetitions.get(wording, ()), key=lambda repeat: repeat.at)
-        # What was said again holds from then on; an assistant only repeats it.
-        silent = candidate.assistant or not repeats
-        dated_members = [member for member in (candidate, *repeats) if not member.coming] or [
-            candidate,
-            *repeats,
-        ]
-        at = candidate.at if silent else max(member.at for member in dated_members)
-        coming = candidate.coming if silent else dated_members[0].coming
+        if wording not in repetitions:
+            folded_candidates.append(candidate)
+            continue
+        repeats = sorted(repetitions[wording], key=lambda repeat: repeat.at)
+        at, coming = candidate.at, candidate.coming
+        if not candidate.assistant:
+            # What was said again holds from then on; an assistant only repeats it.
+            copies = (candidate, *repeats)
+            dated_members = [member for member in copies if not member.coming] or copies
+            at, coming = max(member.at for member in dated_members), dated_members[0].coming
         indexes = dict.fromkeys((*candidate.copies, *(repeat.index for repeat in repeats)))
         folded_candidates.append(replace(candidate, at=at, coming=coming, copies=tuple(indexes)))
     return folded_candidates
-
-
-def _mark(member: Candidate, marks: Mapping[int, _Mark]) -> Candidate:
-    """A member with what replaces it in the end, and what it replaced in the end itself."""
-    mark = marks.get(member.index)
-    if mark is not None:
-        return replace(member, older_than=_find_last(member.index, marks), reason=mark.reason)
-    previous = tuple(
-        old_index for old_index in marks if _find_last(old_index, marks) == member.index
-    )
-    return replace(member, previous=previous) if previous else member
 
 
 def _find_last(index: int, marks: Mapping[int, _Mark]) -> int:

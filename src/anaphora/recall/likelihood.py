@@ -24,7 +24,6 @@ from anaphora.rank.silence import (
     abundance,
     hit_probability,
     probability,
-    scarcity,
     word_share,
 )
 from anaphora.rank.sought import (
@@ -34,7 +33,7 @@ from anaphora.rank.sought import (
     find_terms_in_title,
     read_question_terms,
 )
-from anaphora.rank.statements import read_cues, read_statement
+from anaphora.rank.statements import read_cues
 
 if TYPE_CHECKING:
     from anaphora.recall.currency import Candidate
@@ -78,17 +77,18 @@ class Likelihood:
     def of(
         cls,
         head: Sequence[Candidate],
-        statements: int,
         question: str,
         subject: str,
         lane: Lane,
         spans: Spans = (),
         *,
+        few: float,
+        statements: int,
         calibrated: bool = True,
     ) -> Likelihood | None:
         """Read the first candidates of a question, best first, of so many `statements`; None where
-        nothing is known."""
-        few_share, many_share, head = scarcity(len(head)), abundance(statements), head[:COMPARED]
+        nothing is known. `few` is the `scarcity` of candidates."""
+        head = head[:COMPARED]
         odds = [candidate.read for candidate in head if not math.isnan(candidate.read)]
         # Without measured cosines all that is known of a candidate is what a reader made of it.
         if not calibrated and (not odds or math.isnan(head[0].read)):
@@ -98,7 +98,9 @@ class Likelihood:
         unseen = word_share(len(sought.terms - present), len(sought.terms))
         # What only asks, or does not know, is no answer however near it is.
         telling = [
-            candidate for candidate in head if not answer_loss(candidate.compared_text, 1.0, cues)
+            candidate
+            for candidate in head
+            if not answer_loss(candidate.statement.reading, 1.0, cues)
         ]
         meaning = max(map(_meaning, telling or head), default=0.0)
         ranked_hits = sorted(head, key=_meaning, reverse=True)
@@ -106,9 +108,7 @@ class Likelihood:
         answer_probability = 0.0
         if head:
             read = max(odds) if odds else None
-            answer_probability = probability(
-                meaning if calibrated else None, unseen, read, few_share
-            )
+            answer_probability = probability(meaning if calibrated else None, unseen, read, few)
         best_index = ranked_hits[0].index if ranked_hits else -1
         cosines = first_meaning, second
         return cls(
@@ -119,21 +119,9 @@ class Likelihood:
             answer_probability,
             best_index,
             cosines,
-            few_share,
-            many_share,
+            few,
+            abundance(statements),
         )
-
-    def rated(self, groups: Iterable[Sequence[Candidate]]) -> Iterator[Candidate]:
-        """The candidates of groups, in the order in which they are shown, with probabilities.
-
-        What stands first in a group answers as probably as its likeliest: it was put before that
-        because it holds now.
-        """
-        for index, group in enumerate(groups):
-            chances = [self.probability(candidate, index) for candidate in group]
-            chances[0] = max(chances)
-            for candidate, chance in zip(group, chances, strict=True):
-                yield replace(candidate, answers=chance)
 
     def probability(self, candidate: Candidate, index: int) -> float:
         """The probability, 0 to 1, that a candidate at `place`, from 0, answers."""
@@ -149,7 +137,7 @@ class Likelihood:
             meaning=_meaning(candidate) if self.calibrated else 0.0,
             missing=word_share(missing, len(sought.terms)),
             place=place,
-            asks=read_statement(candidate.compared_text).asks,
+            asks=candidate.statement.reading.asks,
             lead=_meaning(candidate) - best_other if self.calibrated else 0.0,
             few=self.few,
             many=self.many,

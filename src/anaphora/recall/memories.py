@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta
 from operator import attrgetter
@@ -25,7 +25,7 @@ from anaphora.rank.replacement import PairJudge, judge_pairs
 from anaphora.rank.silence import CALIBRATED_FOR, FACT_FLOOR
 from anaphora.rank.statements import words_of
 from anaphora.reading.inputs import statement_text
-from anaphora.recall.currency import COMPARABLE, GROUPS, RELATED, Candidate, order_hits
+from anaphora.recall.currency import COMPARABLE, GROUPS, RELATED, Candidate, Placed, order_hits
 from anaphora.recall.former import REASON, PastAsked, read_chains, with_chain
 from anaphora.recall.likelihood import with_floor
 from anaphora.recall.narrowing import days_of, tell_coming
@@ -69,8 +69,10 @@ OVERREAD: Final = 2
 """The same for each candidate that is read with the question: what is read must not depend on how
 many hits are wanted, and the best by meaning and words together are among so many by either."""
 
-_READ_FIRST: Final = 12
-"""Texts of candidates that are read at once, first; then twice as many."""
+_READ_FIRST: Final = 9
+_MOST_WANTED: Final = 10
+"""Texts of candidates that are read at once, first: so many, and one for each hit that is wanted,
+of the first ten; then twice as many."""
 
 _ARRAYS: Final = ("words", "type", "created", "reinforced_at", "count", "titles", "timely")
 
@@ -397,10 +399,9 @@ class _AnswerBuilder:
     _scores: MemoryScores = field(init=False)
     _indexes: dict[str, int] = field(init=False)
     _read: dict[str, MemoryRecord] = field(default_factory=dict)
-    _related: dict[str, Sequence[tuple[str, float]]] = field(default_factory=dict)
-    _titles: dict[str, str] = field(default_factory=dict)
-    # How many are looked up at once, since a group of each is likely to be made.
-    _ahead: int = GROUPS
+    _candidates: dict[int, Candidate] = field(default_factory=dict)
+    _related: dict[int, list[tuple[int, float]]] = field(default_factory=dict)
+    _top_k: int = 0
 
     def __post_init__(self) -> None:
         self._scores = self._rank(self._found)
@@ -413,8 +414,8 @@ class _AnswerBuilder:
 
         Where anything answers as probably as `floor`, without those that hardly do (0: with them).
         """
-        picks: list[Candidate] = []
-        self._ahead = min(GROUPS, top_k)
+        picks: list[Placed] = []
+        self._top_k = top_k
         links: list[list[tuple[str, str]]] = []
         same_ids: dict[str, list[str]] = {}
         for candidate in self._order(0.0 if self._explain else floor):
@@ -494,7 +495,7 @@ class _AnswerBuilder:
     def _get_id(self, index: int) -> str:
         return self._found.columns.ids[index]
 
-    def _order(self, floor: float) -> Iterator[Candidate]:
+    def _order(self, floor: float) -> Iterator[Placed]:
         """What has anything in common with the question, what holds now before what it replaced."""
         scores = self._scores
         indexes: list[int] = scores.order.tolist()
@@ -503,7 +504,8 @@ class _AnswerBuilder:
             self._rejected += [(index, "nothing_in_common") for index in indexes if index in silent]
             indexes = [index for index in indexes if index not in silent]
         if not self._hybrid:
-            return (self._make_candidate(index) for index in indexes)
+            ranked = ((index, float(scores.score[index])) for index in indexes)
+            return (Placed(Candidate(i, "", score, 0.0, math.nan), score) for i, score in ranked)
         lane = self._lane
 
         def reader_texts(candidates: Sequence[Candidate]) -> list[str]:
@@ -520,9 +522,12 @@ class _AnswerBuilder:
         ordering = order_hits(
             window.ordered(self._find_candidates(indexes)),
             self._question.text,
-            lambda candidate: map(window.as_read, self._find_related(candidate)),
+            lambda best, ahead: (
+                (window.as_read(hit), near) for hit, near in self._find_related(best, ahead)
+            ),
             self._question.spans,
             statements=self._found.searched,
+            count=len(indexes),
             # What says the same was linked when it was kept.
             repetitions=True,
             judge=pair_judge(lane.reader, lane.judge, window.lane),
@@ -538,70 +543,69 @@ class _AnswerBuilder:
 
     def _find_candidates(self, indexes: Sequence[int]) -> Iterator[Candidate]:
         """Candidates with their texts, some at a time; without those that were forgotten since."""
-        ids = self._found.columns.ids
-        read_count, size = 0, max(_READ_FIRST, self._window + 1)
+        read_count, size = 0, max(self._window + 1, _READ_FIRST + min(self._top_k, _MOST_WANTED))
         while chunk := indexes[read_count : read_count + size]:
-            read = self._records(ids[index] for index in chunk)
-            for index in chunk:
-                if (record := read.get(ids[index])) is not None:
-                    yield self._make_candidate(index, record)
+            self._make_candidates(chunk)
+            yield from (self._candidates[index] for index in chunk if index in self._candidates)
             read_count, size = read_count + size, 2 * size
 
-    def _make_candidate(
-        self, index: int, record: MemoryRecord | None = None, closeness: float = math.nan
-    ) -> Candidate:
-        columns, scores = self._found.columns, self._scores
-        meaning, titles = scores.factors.get("meaning"), scores.factors.get("title")
-        now, noted_at = to_micros(self._lookup.moment), int(columns.reinforced_at[index])
-        if noted_at > now:
-            # Said again at a time to come: what was noted first is sure.
-            noted_at = int(columns.created[index])
-        return Candidate(
-            index,
-            "" if record is None else record.text,
-            float(scores.score[index]),
-            0.0 if meaning is None else float(meaning[index]),
+    def _make_candidates(self, indexes: Collection[int]) -> None:
+        """Read the texts of candidates; those that were forgotten since become none."""
+        columns, factors, places = self._found.columns, self._scores.factors, list(indexes)
+        records = self._records(columns.ids[index] for index in indexes)
+        now, nothing = to_micros(self._lookup.moment), np.zeros(len(self._indexes))
+        noted_at = columns.reinforced_at[places]
+        # Said again at a time to come: what was noted first is sure.
+        noted_at = np.where(noted_at > now, columns.created[places], noted_at)
+        table = (
+            self._scores.score[places],
+            factors.get("meaning", nothing)[places],
             # What was said again holds from then on.
-            noted_at / 1e6 if self._lane.by_currency else 0.0,
-            restated=int(columns.count[index]),
-            closeness=closeness,
-            title="" if record is None else self._title(record),
-            titled=0.0 if titles is None else float(titles[index]),
-            coming=noted_at > now,
-            timely=columns.timely is not None and bool(columns.timely[index]),
+            noted_at / 1e6 if self._lane.by_currency else nothing[places],
+            columns.count[places],
+            factors.get("title", nothing)[places],
+            noted_at > now,
+            (nothing if columns.timely is None else columns.timely)[places] > 0,
         )
+        for index, *facts in zip(places, *(column.tolist() for column in table), strict=True):
+            if (record := records.get(columns.ids[index])) is not None:
+                score, meaning, at, count, titled, coming, timely = facts
+                self._candidates[index] = Candidate(
+                    index,
+                    record.text,
+                    score,
+                    meaning,
+                    at,
+                    restated=count,
+                    title=self._lane.title_of(record),
+                    titled=titled,
+                    coming=coming,
+                    timely=timely,
+                )
 
-    def _title(self, record: MemoryRecord) -> str:
-        if record.id not in self._titles:
-            self._titles[record.id] = self._lane.title_of(record)
-        return self._titles[record.id]
+    def _find_related(
+        self, best: Candidate, ahead: Iterable[Candidate]
+    ) -> Iterator[tuple[Candidate, float]]:
+        """The memories in the words of a candidate, each with its cosine to that."""
+        if best.index not in self._related:
+            self._look_up_related(best, ahead)
+        for index, closeness in self._related[best.index]:
+            if index in self._candidates:
+                yield self._candidates[index], closeness
 
-    def _find_related(self, candidate: Candidate) -> Iterator[Candidate]:
-        """The memories in the words of a candidate."""
-        of = self._get_id(candidate.index)
-        if of not in self._related:
-            self._look_up_related(of, candidate)
-        alike = self._lane.embedder.calibration.alike
-        least_score, scores = LEAST_SHARE * candidate.score, self._scores.score
-        for record_id, closeness in self._related.get(of, ()):
-            index, record = self._indexes[record_id], self._read.get(record_id)
-            if record is not None and scores[index] >= least_score:
-                yield self._make_candidate(index, record, alike.apply_to(closeness))
-
-    def _look_up_related(self, of: str, candidate: Candidate) -> None:
+    def _look_up_related(self, best: Candidate, ahead: Iterable[Candidate]) -> None:
         """Look up what is related to a candidate, and to those that may open the next groups.
 
         Those that were no candidates become ones.
         """
-        related_to = {of: None}
-        least_score, ids = COMPARABLE * candidate.score, self._found.columns.ids
-        for index in self._scores.order.tolist():
-            record = self._read.get(ids[index])
-            if len(related_to) == self._ahead or self._scores.score[index] < least_score:
+        looked_up = {self._get_id(best.index): best}
+        for candidate in ahead:
+            # A group of each is likely to be made.
+            if len(self._related) + len(looked_up) >= min(GROUPS, self._top_k):
                 break
-            if record is not None and record.id not in self._related:
-                related_to[record.id] = None
-        related = self._lane.related(self._lookup, related_to)
+            if candidate.index not in self._related:
+                looked_up[self._get_id(candidate.index)] = candidate
+        related = self._lane.related(self._lookup, looked_up)
         columns, ids = related.candidates.columns, related.candidates.columns.ids
         new_places = [at for at, record_id in enumerate(ids) if record_id not in self._indexes]
         if new_places:
@@ -613,8 +617,19 @@ class _AnswerBuilder:
             self._scores = self._rank(self._found)
             for record_id in new_ids:
                 self._indexes[record_id] = len(self._indexes)
-        self._records(ids)
-        self._related |= related.of
+        scores, alike = self._scores.score, self._lane.embedder.calibration.alike
+        for record_id, candidate in looked_up.items():
+            least_score = LEAST_SHARE * candidate.score
+            pairs = [
+                (self._indexes[i], closeness) for i, closeness in related.of.get(record_id, ())
+            ]
+            self._related[candidate.index] = [
+                (index, alike.apply_to(closeness))
+                for index, closeness in pairs
+                if scores[index] >= least_score
+            ]
+        near = {at for hit in looked_up.values() for at, _ in self._related[hit.index]}
+        self._make_candidates(near - self._candidates.keys())
 
     def _records(self, ids: Iterable[str]) -> Mapping[str, MemoryRecord]:
         """What is known of these ids, and of others: each is read once, after the search."""
@@ -624,7 +639,7 @@ class _AnswerBuilder:
             self._read |= lane.reads.many(self._found.version, unread, lane.read_records)
         return self._read
 
-    def _read_versions(self, picks: Sequence[Candidate]) -> dict[int, RelatedMemory]:
+    def _read_versions(self, picks: Sequence[Placed]) -> dict[int, RelatedMemory]:
         """Read the hits with what they replace or are replaced by, and return the latter.
 
         By their places; none that was forgotten since.
@@ -679,15 +694,15 @@ class _AnswerBuilder:
 class _HitContext:
     """Where a hit stands among the others: what it was ordered by, and what it is linked with."""
 
-    candidate: Candidate
+    placed: Placed
     versions: Mapping[int, RelatedMemory]
     related: tuple[str, ...]
     same_as: tuple[str, ...]
 
     def fields(self, score: float) -> dict[str, Any]:
         """The fields of a hit with `score` as its own score."""
-        candidate, versions = self.candidate, self.versions
-        replacing = None if candidate.older_than is None else versions.get(candidate.older_than)
+        placed, candidate, versions = self.placed, self.placed.candidate, self.versions
+        replacing = None if placed.older_than is None else versions.get(placed.older_than)
         # What the candidate's changes did to that score: of the reader a part, else a factor.
         changes = candidate.changes
         read = changes.get(PART, 0.0)
@@ -699,11 +714,11 @@ class _HitContext:
             "same_as": self.same_as,
             "current": replacing is None,
             "older_than": replacing,
-            "reason": candidate.reason if replacing is not None else "",
-            "previous": tuple(versions[at] for at in candidate.previous if at in versions),
+            "reason": placed.reason if replacing is not None else "",
+            "previous": tuple(versions[at] for at in placed.previous if at in versions),
             "score": candidate.score,
             "factors": factors,
-            "answers": candidate.answers,
+            "answers": placed.answers,
             "read": candidate.read_probability,
         }
 

@@ -124,13 +124,8 @@ class Window:
         return chain(best_first, stream)
 
     def as_read(self, candidate: Candidate) -> Candidate:
-        """A candidate that was looked up, with the score of the window where it is in that."""
-        judgement = self._read.get(candidate.index)
-        if judgement is None:
-            return candidate
-        return replace(
-            candidate, score=judgement.score, read=judgement.read, changes=judgement.changes
-        )
+        """A candidate that was looked up, as the window has it where it is in that."""
+        return self._read.get(candidate.index, candidate)
 
 
 def titled_text(candidate: Candidate, text: str | None = None, question: str = "") -> str:
@@ -167,8 +162,7 @@ def day_of(at: float) -> datetime | None:
 def pair_judge(reader: ReaderService | None, judge: PairJudge, lane: Lane) -> PairJudge:
     """`judge`, with the reader's share in what the wording of a pair does not tell.
 
-    Just `judge` while the reader has no share, or is not loaded: what a judge says is kept, so it
-    must not change its mind.
+    Just `judge` while the reader has no share, or is not loaded.
     """
     if reader is None or not REPLACES_SHARE or not reader.loaded:
         return judge

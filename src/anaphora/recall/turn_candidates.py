@@ -6,7 +6,6 @@ and those that share most of the words of one of them. A text is read when it is
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -143,8 +142,9 @@ class TurnCandidates:
                 return
             read_count, size = read_count + size, 2 * size
 
-    def sharing(self, candidate: Candidate) -> Iterator[Candidate]:
-        """The turns that share most of the words of a candidate and may be compared with it."""
+    def sharing(self, candidate: Candidate) -> Iterator[tuple[Candidate, float]]:
+        """The turns that share most of the words of a candidate and may be compared with it, each
+        with its cosine to that."""
         view, scores = self.run.view, self.scores
         own_row = int(scores.rows[candidate.index])
         rows, shared_weights = self._find_shared(candidate, own_row)
@@ -168,9 +168,10 @@ class TurnCandidates:
             if len(latest) > RELATED:
                 break
         latest_indexes = np.array(list(latest.values()), np.intp)
-        closeness = self.alike(view.closeness(own_row, scores.rows[latest_indexes]))
-        is_other = latest_indexes != candidate.index
-        return self._read(latest_indexes[is_other], closeness[is_other].tolist())
+        other_indexes = latest_indexes[latest_indexes != candidate.index]
+        closeness = self.alike(view.closeness(own_row, scores.rows[other_indexes])).tolist()
+        closeness_of = dict(zip(other_indexes.tolist(), closeness, strict=True))
+        return ((turn, closeness_of[turn.index]) for turn in self._read(other_indexes))
 
     @cached_property
     def _indexes(self) -> NDArray[np.intp]:
@@ -190,8 +191,8 @@ class TurnCandidates:
             return find()
         return self.shared.of(self.run.view, (row, only), find)
 
-    def _read(self, indexes: Rows, closeness: Sequence[float] = ()) -> Iterator[Candidate]:
-        """Candidates with their texts; `closeness` are their cosines to another one."""
+    def _read(self, indexes: Rows) -> Iterator[Candidate]:
+        """Candidates with their texts."""
         scores, table, naming = self.scores, self.run.view.table, self.run.naming
         rows = scores.rows[indexes]
         row_list, speakers, times = rows.tolist(), table.speaker[rows].tolist(), table.ts[rows]
@@ -212,7 +213,6 @@ class TurnCandidates:
             titles,
             (times > self.run.now).tolist(),
             [False] * len(rows) if naming is None else naming[rows].tolist(),
-            closeness or [math.nan] * len(rows),
         )
         cosine_of_meaning = self.weights.cosine_of_meaning
         title_share = self.weights.scale / self.weights.title
@@ -229,7 +229,6 @@ class TurnCandidates:
             title_match,
             coming,
             timely,
-            near,
         ) in zip(*columns, strict=True):
             # An empty text is a turn that was forgotten since the view was taken; one that
             # only quotes what was recalled says nothing itself.
@@ -245,7 +244,6 @@ class TurnCandidates:
                 assistant,
                 speaker >= 0 and name_match > 0.0,
                 self.finder.compared(text, row),
-                closeness=near,
                 # The title of its conversation, if that contains words asked for.
                 title=self.run.view.title(int(table.conversation[row])) if title_match else "",
                 titled=min(1.0, title_match * title_share),
