@@ -105,7 +105,8 @@ class RecordTransaction(NamespaceTransaction):
 
     def find(self, record_id: str) -> MemoryRecord | None:
         """The record of this id, if there is one."""
-        self.load(ids=(record_id,))
+        if record_id not in self._tracked:
+            self.load(ids=(record_id,))
         tracked = self._tracked.get(record_id)
         return tracked.record if tracked else None
 
