@@ -130,16 +130,17 @@ class RecordReader(NamespaceReader, Generic[ValueT]):
         self._holds_any: tuple[int, bool] = (-1, False)
 
     @contextmanager
-    def change(self, kind: str = "") -> Iterator[RecordTransaction]:
+    def change(self, kind: str = "", *, scrub: bool = False) -> Iterator[RecordTransaction]:
         """One write transaction on the records of a kind, the first by default.
 
         What was done in it is kept whole or not. When it ends, everything is on the disk.
         `ReadOnly`, `DiskFull` or `StoreError` when the database refuses; `SealChanged`,
-        `MissingKey` or `Tampered` where the rows that are there are sealed in another way.
+        `MissingKey` or `Tampered` where the rows that are there are sealed in another way. With
+        `scrub` nothing of what was deleted is left in the files then, unless its `write` says so.
         """
         from anaphora.store.records.transaction import RecordTransaction
 
-        with self._writing() as write:
+        with self._writing(scrub=scrub) as write:
             work = RecordTransaction(write, self.sealer, kind or self._first_kind)
             yield work
             work.finish()
