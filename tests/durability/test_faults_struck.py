@@ -18,7 +18,8 @@ pytestmark = pytest.mark.internal
 POINTS = int(os.environ.get("FAULT_POINTS", "2"))
 SECONDS = 300 if POINTS else 0
 THREADS = ("append", "append first", "append with a speaker", "title", "redact", "delete", "import")
-MEMORIES = ("remember", "remember many", "update", "forget", "forget softly", "reindex")
+FORGETTING = ("forget", "forget while it is read", "forget softly")
+MEMORIES = ("remember", "remember many", "update", *FORGETTING, "reindex")
 NOTES = ("observe", "diary", "index a project", "make a token")
 COPIES = ("backup", "restore", "export")
 SEALED = ("encrypt", "decrypt", "rotate the key", "rotate the key deeply")
@@ -82,7 +83,7 @@ def test_a_fault_at_some_of_the_calls(
 
 
 @pytest.mark.promise("durable.refused")
-@pytest.mark.parametrize("name", ["append", "append with a speaker", "remember"])
+@pytest.mark.parametrize("name", ["append", "append with a speaker", "remember", *FORGETTING[:2]])
 def test_nothing_is_acknowledged_after_a_failed_sync(campaign: Campaign, name: str) -> None:
     """Whichever sync before its return fails, the call does not return as if it had been kept."""
     run = campaign.log(name)

@@ -51,6 +51,8 @@ def test_the_log_is_all_that_happened(campaign: Campaign, name: str) -> None:
         ("append", "home/conversations"),
         ("append first", "home/conversations"),
         ("remember", "home/anaphora.db-wal" if IS_SAFE else "home"),
+        ("forget", "home/anaphora.db-wal" if IS_SAFE else "home"),
+        ("forget", "home/anaphora.db"),
         ("restore", "."),
         ("rotate the key", "home"),
     ],

@@ -25,6 +25,7 @@ from tests.memory_child import flaws
 from anaphora import ImportedConversation, ImportedTurn, Memory, NewMemory, keys, ops
 from anaphora.errors import AnaphoraError, StoreError
 from anaphora.features.projects.services import ProjectServices
+from anaphora.store.db import sqlite
 
 __all__ = ["IGNORE", "WORKS", "Work", "look", "make_world", "memory_of", "other_folders"]
 
@@ -130,8 +131,19 @@ def _forget(memory: Memory, _: Path) -> None:
     memory.forget(filters={"path": "kettle.colour"})
 
 
+def _forget_while_read(memory: Memory, place: Path) -> None:
+    """The log cannot be cut, as long as something reads what was."""
+    with memory._container.truth.read() as connection:
+        connection.execute("SELECT COUNT(*) FROM record").fetchall()
+        _forget(memory, place)
+
+
 def _forget_softly(memory: Memory, _: Path) -> None:
     memory.forget(filters={"path": "kettle.colour"}, soft=True)
+
+
+def _wait_little() -> None:
+    sqlite._CUT_MILLISECONDS = 20
 
 
 WORKS: dict[str, Work] = {
@@ -152,6 +164,7 @@ WORKS: dict[str, Work] = {
     "remember many": Work(_many),
     "update": Work(_update),
     "forget": Work(_forget),
+    "forget while it is read": Work(_forget_while_read, lambda _, __: _wait_little()),
     "forget softly": Work(_forget_softly),
     "observe": Work(lambda memory, _: memory.observe("brew.py is slow"), adds=True),
     "diary": Work(lambda memory, _: memory.write_diary("today tea was brewed"), adds=True),

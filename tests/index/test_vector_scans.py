@@ -72,11 +72,10 @@ def test_the_best_are_those_of_a_whole_scan(
         assert kept[found.rows].tolist() == wanted.rows.tolist()
         assert found.cosines.tolist() == wanted.cosines.tolist()
         # Part by part: the best comes last.
-        pairs = sorted(scan.find_pairs(vector[None, :], 0.8))
+        _, close_texts, cosines = scan.find_pairs(vector[None, :], 0.8)
+        pairs = sorted(zip(close_texts.tolist(), cosines.tolist(), strict=True))
         close = np.flatnonzero(every >= 0.8).tolist()
-        assert {text: cosine for _, text, cosine in pairs} == dict(
-            zip(close, every[close].tolist(), strict=True)
-        )
+        assert dict(pairs) == dict(zip(close, every[close].tolist(), strict=True))
 
 
 @pytest.mark.usefixtures("_small_is_big")
@@ -92,7 +91,8 @@ def test_all_that_is_close_to_several_vectors_is_found(
     for _ in range(2):
         vectors = np.concatenate((_units(rng, 3, spread), matrix.view().parts[:2]))
         found: dict[tuple[int, int], float] = {}
-        for at, text, cosine in scan.find_pairs(vectors, closer):
+        columns = (column.tolist() for column in scan.find_pairs(vectors, closer))
+        for at, text, cosine in zip(*columns, strict=True):
             assert cosine >= closer
             found[at, text] = max(cosine, found.get((at, text), -1.0))
         for at, vector in enumerate(vectors):

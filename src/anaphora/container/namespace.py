@@ -159,7 +159,7 @@ class NamespaceServices:
             self.memory.index,
             self.memory.records,
             # The index of tool calls is opened only if there are any.
-            lambda: (calls, self.conversation.tool_call_index) if calls.list(limit=1) else None,
+            lambda: (calls, self.conversation.tool_call_index) if calls.holds_any() else None,
             lambda: tuple(feature.find_survivors for feature in self.features),
         )
 

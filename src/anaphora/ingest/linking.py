@@ -171,10 +171,13 @@ class Linker:
 
     def _find_links(self, work: RecordTransaction, memory: EmbeddedMemory) -> list[RecordLink]:
         record = _find_linkable(work, memory.record_id)
-        links = []
-        for other_id, cosine in memory.near if record else ():
+        if record is None:
+            return []
+        statement = _make_statement(record)
+        links: list[RecordLink] = []
+        for other_id, cosine in memory.near:
             other_record = _find_linkable(work, other_id)
-            if other_record is None or record is None or other_id == memory.record_id:
+            if other_record is None or other_id == memory.record_id:
                 continue
             first_id, second_id = min(record.id, other_record.id), max(record.id, other_record.id)
             is_same = False
@@ -195,10 +198,10 @@ class Linker:
             is_episode = "episodic" in (record.type, other_record.type)
             if is_same or is_episode or (record.path and other_record.path):
                 continue
-            older, newer = sorted(
-                (record, other_record), key=lambda memory: (memory.created_at, memory.id)
-            )
-            if contradicts(_make_statement(older), _make_statement(newer), cosine):
+            other = _make_statement(other_record)
+            comes_later = (record.created_at, record.id) >= (other_record.created_at, other_id)
+            older, newer = (other, statement) if comes_later else (statement, other)
+            if contradicts(older, newer, cosine):
                 links.append(RecordLink(first_id, second_id, OPEN, cosine))
         return links
 

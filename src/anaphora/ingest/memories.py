@@ -521,7 +521,7 @@ class MemoryEraser:
             raise InvalidInput("filters", filters, "expected an id or filters")
         keep = self._records.resolved(Filter() if filters is None else parse(filters))
         ids = [record_id] if record_id is not None else self._find_matching(keep)
-        with self._records.change() as work:
+        with self._records.change(scrub=not (soft or dry_run)) as work:
             # What a filter found may have changed since.
             still = [
                 candidate_id
@@ -550,8 +550,7 @@ class MemoryEraser:
             return named(forgotten_memories, self._find_holding(forgotten_memories))
         if soft or not forgotten_memories.ids:
             return named(forgotten_memories, ())
-        truth = self._records.truth
-        log = [] if truth.scrub() else [SurvivingSource("log", str(truth.log))]
+        log = [] if work.write.is_clean else [SurvivingSource("log", str(self._records.truth.log))]
         return named(forgotten_memories, (*log, *self._find_holding(forgotten_memories)))
 
     def undo(self, record_ids: Iterable[str]) -> tuple[str, ...]:

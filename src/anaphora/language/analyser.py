@@ -421,19 +421,14 @@ def _parts(text: str) -> list[_TextPart]:
         noun = ""
         for run in stretch.split():
             # A cache of very long runs would hold megabytes and never hit.
-            run_parts = _cached_run(run) if len(run) <= MAX_TOKEN else tuple(_split_run(run))
-            if noun and _SHORT_NUMBER.fullmatch(run):
+            run_parts, run_noun = _cached_run(run) if len(run) <= MAX_TOKEN else _read_run(run)
+            if noun and run[0].isdecimal() and _SHORT_NUMBER.fullmatch(run):
                 # The number also has the token that it makes with the word before it: "locker 3".
                 number = run_parts[0]
                 numbered_noun = f"{noun}{_WITH_NUMBER}{number.token}"[:MAX_TOKEN]
                 number = number._replace(held=(*number.held, numbered_noun))
                 run_parts = (number, *run_parts[1:])
-            noun = ""
-            if len(run_parts) == 1 and run.isalpha():
-                # A plain word that a number after it can specify.
-                part = run_parts[0]
-                if part.folded and part.folded not in _function_words():
-                    noun = part.token
+            noun = run_noun
             parts += run_parts
     return parts
 
@@ -474,9 +469,15 @@ def _split_run(run: str) -> Iterator[_TextPart]:
         yield from _tokens(piece)
 
 
-@lru_cache(maxsize=32_768)
-def _cached_run(run: str) -> tuple[_TextPart, ...]:
-    return tuple(_split_run(run))
+def _read_run(run: str) -> tuple[tuple[_TextPart, ...], str]:
+    """The parts of a run without white space; and of a plain word, which a number after it can
+    specify, its token."""
+    parts = tuple(_split_run(run))
+    word = parts[0].folded if len(parts) == 1 and run.isalpha() else ""
+    return parts, parts[0].token if word and word not in _function_words() else ""
+
+
+_cached_run = lru_cache(maxsize=32_768)(_read_run)
 
 
 def _tokens(piece: str) -> tuple[_TextPart, ...]:

@@ -9,13 +9,12 @@ seven", "is closed on Mondays"). A reader adds nothing to that: docs/decisions/0
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from anaphora.language.analyser import analyse
 from anaphora.rank.sameness import same_fact
-from anaphora.rank.statements import read_statement, words_of
+from anaphora.rank.statements import read_statement
 
 if TYPE_CHECKING:
     from anaphora.rank.replacement import Statement
@@ -40,7 +39,7 @@ def contradicts(older: Statement, newer: Statement, closeness: float) -> bool:
     from anaphora.rank.replacement import replacement_probability
 
     return (
-        _tell_otherwise(older.text, newer.text, lambda text: read_statement(text).words)
+        _tell_otherwise(older.text, newer.text)
         or replacement_probability(older, newer, closeness) >= REPLACES
     ) and not same_fact(older.text, newer.text)
 
@@ -51,18 +50,18 @@ def seem_to_contradict(older: str, newer: str) -> bool:
     They share words, one contains what the other begins with, neither only asks, and the newer one
     says something that the older one does not.
     """
-    return _tell_otherwise(older, newer, words_of) and not same_fact(older, newer)
+    return _tell_otherwise(older, newer) and not same_fact(older, newer)
 
 
-def _tell_otherwise(older: str, newer: str, find_words: Callable[[str], frozenset[str]]) -> bool:
+def _tell_otherwise(older: str, newer: str) -> bool:
+    older_reading, newer_reading = read_statement(older), read_statement(newer)
     # Words first: of the pairs that are near, most do not share enough, and reading is more work.
-    older_words, newer_words = find_words(older), find_words(newer)
+    older_words, newer_words = older_reading.words, newer_reading.words
     shorter = min(len(older_words), len(newer_words))
     if not shorter or len(older_words & newer_words) < SHARED * shorter:
         return False
     if _first_word(older) not in newer_words and _first_word(newer) not in older_words:
         return False
-    older_reading, newer_reading = read_statement(older), read_statement(newer)
     if older_reading.asks or older_reading.unknown or newer_reading.asks or newer_reading.unknown:
         return False
     return not newer_words <= older_words or newer_reading.negated != older_reading.negated

@@ -199,11 +199,35 @@ _FRONTED = WEEKDAYS.keys() | words(
 )
 
 
+def _plain(text: str) -> str:
+    """A text without formatting."""
+    plain = unicodedata.normalize("NFC", text).replace("\u2019", "'").replace("\u2018", "'")
+    return _MARKUP.sub("", plain).strip()
+
+
+# Words that reading may replace, or leave out.
+_REPLACED = frozenset(
+    re.findall(
+        r"[a-z]{4,}",
+        f"{CONTRACTIONS} {UNITS} {SAME} {PHRASES} {FILLERS} {[*NUMBERS]} {[*SCALES]} {ORDINALS} "
+        f"{[*MONTH_OF]} note reminder remember that".lower(),
+    )
+)
+# In small letters: what may follow a verb of liking is replaced, and "n't" parted from a word.
+_WORD = re.compile(r"\bto\W+\w+|\b\w*ing\b|([a-z]{4,})(?!'t)")
+
+
+@lru_cache(maxsize=1024)
+def _list_words(text: str) -> tuple[str, frozenset[str]]:
+    """A text in small letters, and words that stand in every text that is the same as it."""
+    plain = _plain(text).lower()
+    return plain, frozenset(_WORD.findall(plain)) - _REPLACED
+
+
 @lru_cache(maxsize=1024)
 def read_text(text: str) -> TextReading:
     """Read one text. A new memory is read against each of its neighbours: once is enough."""
-    plain = unicodedata.normalize("NFC", text).replace("\u2019", "'").replace("\u2018", "'")
-    plain = _LABEL.sub("", _MARKUP.sub("", plain).strip())
+    plain = _LABEL.sub("", _plain(text))
     plain = _ISO_DATE.sub(lambda m: f"d{m[1]}x{m[2]}x{m[3]}", _rewrite_clock(plain))
     plain = _MONTH_DAY.sub(lambda m: _format_date(m[0], m[3], m[1], m[2]), plain)
     plain = _DAY_MONTH.sub(lambda m: _format_date(m[0], m[3], m[2], m[1]), plain)
@@ -435,6 +459,10 @@ def same_fact(a: str, b: str) -> bool:
     """Whether `a` and `b` state the same fact. Symmetric; every text is the same as itself."""
     if a == b:
         return True
+    (_, first_words), (second_plain, _) = _list_words(a), _list_words(b)
+    # Reading is more work: of most texts that are near, a word shows that they differ.
+    if not all(word in second_plain for word in first_words):
+        return False
     first_reading, second_reading = read_text(a), read_text(b)
     if not first_reading.words or not second_reading.words:
         return False

@@ -87,7 +87,7 @@ class NamespaceReader(_NamespaceRows):
         return self.truth.version(self.namespace)
 
     @contextmanager
-    def _writing(self) -> Iterator[Write]:
+    def _writing(self, *, scrub: bool = False) -> Iterator[Write]:
         """A write transaction, kept compared or not.
 
         When it ends, everything is on the disk. `ReadOnly`, `DiskFull` or `StoreError` when the
@@ -95,13 +95,13 @@ class NamespaceReader(_NamespaceRows):
         are sealed in another way.
         """
         self._refuse_another_form()
-        with self._write() as write:
+        with self._write(scrub=scrub) as write:
             yield write
 
     @contextmanager
-    def _write(self) -> Iterator[Write]:
+    def _write(self, *, scrub: bool = False) -> Iterator[Write]:
         """The same, where what is written shows no other form: rows are not looked at first."""
-        with self.truth.write(self.namespace) as write:
+        with self.truth.write(self.namespace, scrub=scrub) as write:
             # Within the transaction: from here on no conversion can begin to change rows.
             self.sealer.check()
             yield write

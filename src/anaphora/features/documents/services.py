@@ -84,11 +84,11 @@ class DocumentServices(FeatureServices):
         """As in `FeatureServices`."""
         from anaphora.features.documents.lane import document_lane
 
-        return (document_lane(lambda: self.recall if self.store.holds_any() else None),)
+        return (document_lane(lambda: self.recall if self.store.versions.holds_any() else None),)
 
     def evidence(self) -> Mapping[str, MemoryRecall]:
         """As in `FeatureServices`."""
-        return {"document": self.recall} if self.store.holds_any() else {}
+        return {"document": self.recall} if self.store.versions.holds_any() else {}
 
     def record_stores(self) -> Iterable[Records]:
         """As in `FeatureServices`."""
@@ -96,11 +96,11 @@ class DocumentServices(FeatureServices):
 
     def fills(self) -> Iterable[Fill]:
         """As in `FeatureServices`."""
-        return (self.writing.fill_vectors,) if self.store.holds_any() else ()
+        return (self.writing.fill_vectors,) if self.store.versions.holds_any() else ()
 
     def fill(self, progress: Progress | None) -> Iterable[MemoryIndex]:
         """As in `FeatureServices`."""
-        if not self.store.holds_any():
+        if not self.store.versions.holds_any():
             return ()
         self.writing.fill_vectors()
         self.index.sync()
@@ -142,7 +142,7 @@ class DocumentServices(FeatureServices):
         from anaphora.recall.survivors import find_records
         from anaphora.values.memories import SurvivingSource
 
-        if self.store.holds_any():
+        if self.store.versions.holds_any():
             for identifier in identifiers:
                 for record in find_records(identifier, self.store.sections, self.index):
                     yield SurvivingSource("document", record.id)

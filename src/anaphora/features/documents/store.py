@@ -44,7 +44,6 @@ _COUNT = (
     "SELECT COUNT(*) FROM record WHERE namespace = :namespace AND kind = 'document' "
     "AND valid_until IS NULL AND forgotten_at IS NULL"
 )
-_ANY = "SELECT 1 FROM record WHERE namespace = :namespace AND kind = 'document' LIMIT 1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +63,6 @@ class Documents(NamespaceReader):
         self.versions = Records(truth, namespace, sealer, kinds=(DOCUMENT,))
         self.sections = Records(truth, namespace, sealer, kinds=(DOCUMENT_SECTION,))
         self.vectors = RecordVectors(truth, namespace, sealer, kinds=(DOCUMENT_SECTION,))
-        # As of a number of the database: each search asks, and looks through every record where
-        # there are none.
-        self._holds_any: tuple[int, bool] = (-1, False)
 
     @contextmanager
     def change(self) -> Iterator[DocumentTransaction]:
@@ -79,14 +75,6 @@ class Documents(NamespaceReader):
             work = DocumentTransaction(write, self.sealer)
             yield work
             work.finish()
-
-    def holds_any(self) -> bool:
-        """Whether there is any document, past ones too."""
-        version, (known_version, answer) = self.version(), self._holds_any
-        if version != known_version:
-            answer = bool(self._rows(_ANY))
-            self._holds_any = (version, answer)
-        return answer
 
     def count(self) -> int:
         """How many there are, past versions not among them."""

@@ -39,8 +39,6 @@ class ProjectServices(FeatureServices):
 
     name = "projects"
 
-    _holds_known: tuple[int, bool] = (-1, False)
-
     # Stores.
 
     @service
@@ -150,14 +148,7 @@ class ProjectServices(FeatureServices):
 
     def holds_any(self) -> bool:
         """Whether there are projects, notes or documents for the context lane."""
-        from anaphora.features.projects.store.store import holds_any
-
-        truth, namespace = self.services.truth, self.services.namespace
-        version, (version_seen, answer) = truth.version(namespace), self._holds_known
-        if version != version_seen:
-            answer = holds_any(truth, namespace)
-            self._holds_known = (version, answer)
-        return answer
+        return self.notes_and_documents.holds_any() or self.store.holds_sections()
 
     def context_if_any(self) -> ContextRecall | None:
         """The context lane, or None if it has nothing to read."""

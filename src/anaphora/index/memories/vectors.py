@@ -303,18 +303,23 @@ class MemoryVectors:
 
         `may` tells which of the given rows count: it is only called with close ones.
         """
-        close_rows: list[dict[int, float]] = [{} for _ in vectors]
-        close_pairs = list(self._scan.find_pairs(vectors, closer))
-        texts = np.array([text for _, text, _ in close_pairs], np.int64)
+        places, texts, cosines = self._scan.find_pairs(vectors, closer)
         rows = self._row_of.view()[texts]
         is_counted = rows >= 0
         is_counted[is_counted] = self._entry[rows[is_counted]] == texts[is_counted]
         is_counted[is_counted] = may(rows[is_counted])
-        for (at, _, cosine), row, counts in zip(
-            close_pairs, rows.tolist(), is_counted.tolist(), strict=True
-        ):
-            if counts:
-                close_rows[at][row] = max(cosine, close_rows[at].get(row, -1.0))
+        places, rows, cosines = places[is_counted], rows[is_counted], cosines[is_counted]
+        order = np.lexsort((-cosines, places))
+        ends = np.cumsum(np.bincount(places, minlength=len(vectors))).tolist()
+        close_rows: list[dict[int, float]] = []
+        for begin, end in zip([0, *ends], ends, strict=False):
+            best, by_row = order[begin:end], dict[int, float]()
+            for row, cosine in zip(rows[best].tolist(), cosines[best].tolist(), strict=True):
+                # A text with several close parts is as close as the best of them.
+                by_row.setdefault(row, cosine)
+                if len(by_row) == limit:
+                    break
+            close_rows.append(by_row)
         if len(self._ann_seqs):
             keep = may(np.arange(len(self._ids)))
             self._fit(len(keep))

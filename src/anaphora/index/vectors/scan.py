@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from anaphora.index.rows import GrowingColumn
 from anaphora.index.vectors.matrix import Matrix, Nearest, best_of, products
 
-WORTH: Final = 16_384
+WORTH: Final = 4_096
 """From so many products (of parts and vectors) codes save more than they cost."""
 
 STEP: Final = 4_096
@@ -78,9 +78,13 @@ class Scan:
             rows = np.flatnonzero(cosines >= least_cosine)
         return best_of(rows, view.some(vector, texts[rows]).astype(np.float64), limit)
 
-    def find_pairs(self, vectors: Floats, closer: float) -> Iterator[tuple[int, int, float]]:
-        """(vector, text, cosine) of every pair that is at least so close, part by part."""
+    def find_pairs(
+        self, vectors: Floats, closer: float
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
+        """The vector, the text and the cosine of every pair that is at least so close, part by
+        part."""
         view, start = self._matrix.view(), 0
+        pairs = [(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32))]
         for cosines, errors in self._estimate(vectors, view.parts):
             places = np.flatnonzero(cosines >= closer - errors)
             # In steps: the vectors gathered for the product stay in the cache.
@@ -89,9 +93,10 @@ class Scan:
                 exact_cosines = products(view.parts[start + rows], vectors[at])
                 is_close = exact_cosines >= closer
                 texts = np.searchsorted(view.starts, start + rows[is_close], side="right") - 1
-                columns = at[is_close], texts, exact_cosines[is_close]
-                yield from zip(*(column.tolist() for column in columns), strict=True)
+                pairs.append((at[is_close], texts, exact_cosines[is_close]))
             start += len(cosines)
+        at, texts, exact_cosines = map(np.concatenate, zip(*pairs, strict=True))
+        return at, texts, exact_cosines
 
     def _estimate(self, vectors: Floats, parts: Floats) -> Iterator[tuple[Floats, Floats]]:
         """Cosines (p, n) of parts and vectors, of some parts after another, and how far those of

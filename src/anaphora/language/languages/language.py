@@ -115,7 +115,8 @@ def english() -> Language:
 
 def language_of(text: str, known: Mapping[str, Language] | None = None) -> str:
     """The code of the language that `text` is written in, "" if its words do not show it."""
-    head = text[:_HEAD]
+    # In small letters: a text and its small letters are in one language, found once.
+    head = text[:_HEAD].lower()
     return (
         _known_language_of(head)
         if known is None
@@ -145,7 +146,6 @@ def _language_of(head: str, known: Mapping[str, Language], function_words: _Func
 
 
 def _by_words(text: str, known: Mapping[str, Language], function_words: _FunctionWords) -> str:
-    text = text.lower()
     length = 0
     counts: dict[str, int] = {}
     # Words have no white space, and most runs without it are cached.

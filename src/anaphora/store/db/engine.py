@@ -64,7 +64,8 @@ class Write:
     next sequence numbers of its namespace.
 
     `before` is the number that it began at. `audit` is what the namespace's head says of its audit
-    trail, `now` the clock of the home.
+    trail, `now` the clock of the home. `is_clean` says of an ended one that was to be scrubbed
+    whether it was.
     """
 
     connection: Any
@@ -72,6 +73,7 @@ class Write:
     seq: int
     audit: str | None
     now: Callable[[], datetime]
+    is_clean: bool = True
     before: int = field(init=False)
 
     def __post_init__(self) -> None:
@@ -156,19 +158,22 @@ class Database:
             yield _TransactionSnapshot(self.path, self._url, connection)
 
     @contextmanager
-    def write(self, namespace: str) -> Iterator[Write]:
+    def write(self, namespace: str, *, scrub: bool = False) -> Iterator[Write]:
         """A transaction that holds the namespace's head counter until it ends.
 
         So the order of sequence numbers is the order of commits. When it returns, the change is
         on the disk; when the body raises, nothing of it is, and no number is lost. `ReadOnly`,
         `DiskFull` or `StoreError` when the database refuses, and `StoreError` where its file was
-        deleted or replaced while it was open.
+        deleted or replaced while it was open. With `scrub` the files are scrubbed, too, which syncs
+        them: the commit leaves that to it.
         """
         with self._turn(), ExitStack() as stack:
-            change = self._begin(stack, namespace)
+            change = self._begin(stack, namespace, synced=not scrub)
             yield change
             if change.changed:
                 statements.advance(change.connection, namespace, change.seq)
+        if scrub and change.changed:
+            change.is_clean = self.scrub()
 
     def erase(self, namespace: str) -> None:
         """Delete every row of a namespace, its head too: it was never there. `StoreError`.
@@ -250,7 +255,7 @@ class Database:
         if engine is not None:
             engine.dispose()
 
-    def _begin(self, stack: ExitStack, namespace: str) -> Write:
+    def _begin(self, stack: ExitStack, namespace: str, *, synced: bool) -> Write:
         """A write that has its namespace's head, begun again where another one was in the way.
 
         A database that knows no READ COMMITTED refuses a writer that has waited for the head
@@ -262,7 +267,7 @@ class Database:
         while True:
             try:
                 with ExitStack() as begun:
-                    connection = begun.enter_context(self._transaction("write"))
+                    connection = begun.enter_context(self._transaction("write", synced=synced))
                     seq, audit = statements.lock(connection, namespace)
                     change = Write(connection, namespace, seq, audit, self.clock)
                     stack.enter_context(begun.pop_all())
@@ -326,9 +331,9 @@ class Database:
             return self._engine
 
     @contextmanager
-    def _transaction(self, operation: str, **options: Any) -> Iterator[Any]:
+    def _transaction(self, operation: str, *, synced: bool = True, **options: Any) -> Iterator[Any]:
         if self.path is not None:
-            with self._file_transaction(self.path, operation) as connection:
+            with self._file_transaction(self.path, operation, synced=synced) as connection:
                 yield connection
             return
         engine = self._connect()
@@ -344,10 +349,13 @@ class Database:
             raise explain(error, operation, self.location) from error
 
     @contextmanager
-    def _file_transaction(self, path: Path, operation: str) -> Iterator[Any]:
+    def _file_transaction(self, path: Path, operation: str, *, synced: bool) -> Iterator[Any]:
         self._make()
         try:
-            with self._borrow(path) as opened:
+            with ExitStack() as stack:
+                opened = stack.enter_context(self._borrow(path))
+                if not synced:
+                    stack.enter_context(sqlite.left_unsynced(opened.connection))
                 # Which lock is taken: waiting for one later can only fail.
                 opened.connection.execute("BEGIN" if operation == "read" else "BEGIN IMMEDIATE")
                 yield opened.connection

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Collection, Mapping
-from contextlib import closing
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,10 +18,14 @@ from anaphora.store.db.driver import dbapi2
 from anaphora.store.db.faults import BUSY_SECONDS, explain
 from anaphora.store.db.revision import REVISION_TABLE, check_revision
 from anaphora.store.db.tables import ADDED
-from anaphora.store.disk import make_directory, sync_directory
+from anaphora.store.disk import make_directory, sync, sync_directory
 
 # A reader in another process is done in milliseconds; one that is not must not stop forgetting.
 _CUT_MILLISECONDS = 2_000
+# More than FULL with a rollback journal alone: the folder is synced once the journal is gone, which
+# is what commits. Without that a power cut takes back what was acknowledged.
+_SYNCED: Final = "PRAGMA synchronous = EXTRA"
+_MERGED_PAGES: Final = 1_000
 LOG_BYTES: Final = 4 << 20
 """How long the file of a write-ahead log stays once all of it is merged. SQLite merges it at about
 this size; a large write makes it longer, and without a limit it would stay so."""
@@ -110,13 +114,39 @@ def connect(path: Path) -> Any:
         raise explain(error, "open", path) from error
 
 
+@contextmanager
+def left_unsynced(connection: Any) -> Iterator[None]:
+    """Let a transaction end without waiting for the disk: where there is a log, `cut_log` does.
+
+    Until then nothing may merge the log from here: what is merged unsynced would be lost with it.
+    """
+    if connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal":
+        connection.execute("PRAGMA wal_autocheckpoint = 0")
+        connection.execute("PRAGMA synchronous = OFF")
+    try:
+        yield
+    finally:
+        # Within a transaction nothing of this can be changed.
+        connection.rollback()
+        connection.execute(_SYNCED)
+        connection.execute(f"PRAGMA wal_autocheckpoint = {_MERGED_PAGES}")
+
+
 def cut_log(connection: Any, path: Path) -> bool:
-    """Merge the write-ahead log and cut it to nothing; whether no reader held on to it."""
+    """Merge the write-ahead log and cut it to nothing; whether no reader held on to it.
+
+    All that was committed is on the disk then, one way or the other.
+    """
     try:
         connection.execute(f"PRAGMA busy_timeout = {_CUT_MILLISECONDS}")
         busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         connection.execute(f"PRAGMA busy_timeout = {1_000 * BUSY_SECONDS}")
-    except Error as error:
+        if busy:
+            # It may not have been synced either, nor its name. Where it is gone, it was merged.
+            with suppress(FileNotFoundError), Path(f"{path}-wal").open("r+b") as log:
+                sync(log.fileno())
+            sync_directory(path.parent)
+    except (Error, OSError) as error:
         raise explain(error, "scrub", path) from error
     return not busy
 
@@ -183,9 +213,7 @@ def _connect(path: Path, query: str) -> Any:
         check_same_thread=False,
     )
     try:
-        # More than FULL with a rollback journal alone: the folder is synced once the journal is
-        # gone, which is what commits. Without that a power cut takes back what was acknowledged.
-        connection.execute("PRAGMA synchronous = EXTRA")
+        connection.execute(_SYNCED)
         # On macOS alone: wait for the drive, too, as `disk.sync` does.
         connection.execute("PRAGMA fullfsync = ON")
         connection.execute("PRAGMA checkpoint_fullfsync = ON")

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from operator import itemgetter
 from typing import Any
 
 from anaphora.store.db.driver import dbapi2
@@ -40,7 +41,7 @@ def execute_many(
         # A server's driver opens a pipeline for a list, even of one.
         execute(connection, statement, map(rows[0].__getitem__, names))
         return
-    cells = escape_rows([tuple(map(row.__getitem__, names)) for row in rows])
+    cells = escape_rows(list(map(itemgetter(*names), rows)))
     if isinstance(connection, dbapi2.Connection):
         connection.executemany(statement, cells)
     else:

@@ -127,21 +127,34 @@ class RecordReader(NamespaceReader, Generic[ValueT]):
         self._test = test = f"kind IN ({kind_list})" if len(kinds) > 1 else f"kind = {kind_list}"
         self._of_kind = f"namespace = :namespace AND {test} "
         self._all = RECORD.select() + f"AND {test} "
+        self._holds_any: tuple[int, bool] = (-1, False)
 
     @contextmanager
-    def change(self, kind: str = "") -> Iterator[RecordTransaction]:
+    def change(self, kind: str = "", *, scrub: bool = False) -> Iterator[RecordTransaction]:
         """One write transaction on the records of a kind, the first by default.
 
         What was done in it is kept whole or not. When it ends, everything is on the disk.
         `ReadOnly`, `DiskFull` or `StoreError` when the database refuses; `SealChanged`,
-        `MissingKey` or `Tampered` where the rows that are there are sealed in another way.
+        `MissingKey` or `Tampered` where the rows that are there are sealed in another way. With
+        `scrub` nothing of what was deleted is left in the files then, unless its `write` says so.
         """
         from anaphora.store.records.transaction import RecordTransaction
 
-        with self._writing() as write:
+        with self._writing(scrub=scrub) as write:
             work = RecordTransaction(write, self.sealer, kind or self._first_kind)
             yield work
             work.finish()
+
+    def holds_any(self) -> bool:
+        """Whether there is any record of these kinds, past ones too."""
+        version, (known_version, holds_any) = self.version(), self._holds_any
+        if version != known_version:
+            # Where there was none, only later changes are looked at: most homes never have any.
+            since = -1 if holds_any or version < known_version else known_version
+            statement = f"SELECT 1 FROM record WHERE {self._of_kind}AND seq > :since LIMIT 1"  # noqa: S608
+            holds_any = bool(self._rows(statement, since=since))
+            self._holds_any = version, holds_any
+        return holds_any
 
     def get(self, record_id: str) -> ValueT:
         """The record, superseded and softly forgotten ones too. `NotFound`, or `Unreadable`."""

@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Any
 
 from anaphora.errors import Unreadable
+from anaphora.language.names import folded_path
 from anaphora.store.codecs import from_micros, readable, to_micros
 from anaphora.store.crypto.columns import CLEAR, Sealer
 from anaphora.store.db.engine import Write
@@ -61,6 +62,8 @@ class RecordTransaction(NamespaceTransaction):
         super().__init__(write, sealer)
         self.kind = kind
         self._tracked: dict[str, _Tracked] = {}
+        # Those of an identity or a folded path, and some that were.
+        self._alike: dict[str, dict[str, None]] = {}
         self._events: list[RecordEvent] = []
         # Keys of which all records are tracked: another query would find nothing new.
         self._known_same: set[str] = set()
@@ -85,15 +88,15 @@ class RecordTransaction(NamespaceTransaction):
         paths: Iterable[str] = (),
     ) -> None:
         """Read what the change will ask for, in few statements however many it asks for."""
-        keys = set(same_keys) - self._known_same
-        self._fetch("same_key", keys)
-        self._known_same |= keys
-        names = set(paths) - self._known_paths
-        self._fetch("path_key", set(map(path_key_of, names)))
-        self._known_paths |= names
-        missing = {record_id for record_id in ids if record_id not in self._tracked} - self._missing
-        self._fetch("record_id", missing)
-        self._missing |= {record_id for record_id in missing if record_id not in self._tracked}
+        if keys := set(same_keys) - self._known_same:
+            self._fetch("same_key", keys)
+            self._known_same |= keys
+        if names := set(paths) - self._known_paths:
+            self._fetch("path_key", set(map(path_key_of, names)))
+            self._known_paths |= names
+        if missing := set(ids) - self._tracked.keys() - self._missing:
+            self._fetch("record_id", missing)
+            self._missing |= missing - self._tracked.keys()
 
     @property
     def written(self) -> WrittenRecords | None:
@@ -108,7 +111,8 @@ class RecordTransaction(NamespaceTransaction):
 
     def find(self, record_id: str) -> MemoryRecord | None:
         """The record of this id, if there is one."""
-        self.load(ids=(record_id,))
+        if record_id not in self._tracked:
+            self.load(ids=(record_id,))
         tracked = self._tracked.get(record_id)
         return tracked.record if tracked else None
 
@@ -129,9 +133,7 @@ class RecordTransaction(NamespaceTransaction):
     def having(self, same_key: str) -> Sequence[MemoryRecord]:
         """The records of this identity that are not forgotten, oldest first."""
         self.load(same_keys=(same_key,))
-        return self._living(
-            tracked for tracked in self._tracked.values() if tracked.same_key == same_key
-        )
+        return self._living(t for t in self._find_alike(same_key) if t.same_key == same_key)
 
     def marked(self, core: int) -> Sequence[MemoryRecord]:
         """The records with this `core`, in no order."""
@@ -143,26 +145,23 @@ class RecordTransaction(NamespaceTransaction):
     def versions(self, path: str) -> Sequence[MemoryRecord]:
         """The values of this path that are not forgotten, oldest first."""
         self.load(paths=(path,))
-        return self._living(
-            tracked for tracked in self._tracked.values() if is_at(tracked.record, path)
-        )
+        alike = self._find_alike(folded_path(path))
+        return self._living(tracked for tracked in alike if is_at(tracked.record, path))
 
     def near(self, path: str) -> Sequence[MemoryRecord]:
         """The values, not forgotten, of paths that differ from this one in nothing but case."""
         self.load(paths=(path,))
-        return self._living(
-            tracked for tracked in self._tracked.values() if is_near(tracked.record, path)
-        )
+        alike = self._find_alike(folded_path(path))
+        return self._living(tracked for tracked in alike if is_near(tracked.record, path))
 
     def all_like(self, same_key: str, path: str | None) -> Sequence[MemoryRecord]:
         """The values of this path, or without one the records of this identity, forgotten too."""
         if path is None:
             self.load(same_keys=(same_key,))
-            return [
-                tracked.record for tracked in self._tracked.values() if tracked.same_key == same_key
-            ]
+            return [t.record for t in self._find_alike(same_key) if t.same_key == same_key]
         self.load(paths=(path,))
-        return [tracked.record for tracked in self._tracked.values() if is_at(tracked.record, path)]
+        alike = self._find_alike(folded_path(path))
+        return [tracked.record for tracked in alike if is_at(tracked.record, path)]
 
     def latest_seen(self) -> datetime | None:
         """The latest time of change that is known of other devices; None without any."""
@@ -178,7 +177,7 @@ class RecordTransaction(NamespaceTransaction):
 
     def add(self, new: MemoryRecord, same_key: str) -> None:
         """Take in a record that was not there."""
-        self._tracked[new.id] = _Tracked(new, same_key, stored=False, dirty=True)
+        self._track(_Tracked(new, same_key, stored=False, dirty=True))
         self._missing.discard(new.id)
         self.added.add(new.id)
 
@@ -188,6 +187,7 @@ class RecordTransaction(NamespaceTransaction):
         tracked.record = replace(tracked.record, **fields)
         tracked.same_key = tracked.same_key if same_key is None else same_key
         tracked.dirty = True
+        self._track(tracked)
         return tracked.record
 
     def hide(self, record_id: str, at: datetime) -> None:
@@ -355,8 +355,6 @@ class RecordTransaction(NamespaceTransaction):
             journal.add_to(self.write, self.sealer)
 
     def _fetch(self, column: str, values: Collection[str]) -> None:
-        if not values:
-            return
         if column != "record_id":
             values = [self._lookup(column, key) for key in values]
         self._take(self._rows(RECORD, kind=self.kind, **{column: list(values)}))
@@ -379,9 +377,18 @@ class RecordTransaction(NamespaceTransaction):
                 self.tell(RecordEvent(record.id, "updated", at, details={"was": was}))
             cells = dict(zip(RECORD.names, sound, strict=True))
             forgotten_at = from_micros(cells["forgotten_at"])
-            self._tracked[row[0]] = _Tracked(
-                record, cells["same_key"], forgotten_at, dirty=bool(was)
-            )
+            self._track(_Tracked(record, cells["same_key"], forgotten_at, dirty=bool(was)))
+
+    def _track(self, tracked: _Tracked) -> None:
+        record = tracked.record
+        self._tracked[record.id] = tracked
+        self._alike.setdefault(tracked.same_key, {})[record.id] = None
+        if record.path is not None:
+            self._alike.setdefault(folded_path(record.path), {})[record.id] = None
+
+    def _find_alike(self, key: str) -> list[_Tracked]:
+        ids = self._alike.get(key, ())
+        return [self._tracked[record_id] for record_id in ids if record_id in self._tracked]
 
     @staticmethod
     def _living(tracked: Iterable[_Tracked]) -> Sequence[MemoryRecord]:

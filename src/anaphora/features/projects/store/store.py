@@ -37,10 +37,7 @@ if TYPE_CHECKING:
 
 FILE_COLUMNS = tuple(name for name in SOURCE_FILE.names if name != "facts")
 """Of a file, without what its graph is made of: large, and rarely asked for."""
-_ANY = (
-    "SELECT 1 FROM section WHERE namespace = :namespace LIMIT 1",
-    "SELECT 1 FROM record WHERE namespace = :namespace AND kind <> 'memory' LIMIT 1",
-)
+_ANY = "SELECT 1 FROM section WHERE namespace = :namespace LIMIT 1"
 _SECTIONS = (
     f"SELECT {SECTION.listed('s')}, "  # noqa: S608 - names of ours
     f"{SOURCE_FILE.listed('f', FILE_COLUMNS)} FROM section s JOIN source_file f "
@@ -73,11 +70,6 @@ _LAST_FILE = (
 )
 
 
-def holds_any(truth: Database, namespace: str) -> bool:
-    """Whether a namespace has any section or note."""
-    return any(truth.rows(statement, {"namespace": namespace}) for statement in _ANY)
-
-
 class Projects(NamespaceReader):
     """The projects of one namespace. Every read sees every write acknowledged by any process."""
 
@@ -85,6 +77,10 @@ class Projects(NamespaceReader):
         super().__init__(truth, namespace, sealer)
         # Every project as of a number of the database: each question of all projects asks for them.
         self._all: tuple[int, tuple[ProjectRow, ...]] = (-1, ())
+
+    def holds_sections(self) -> bool:
+        """Whether any project has a section."""
+        return bool(self._rows(_ANY))
 
     @contextmanager
     def change(self) -> Iterator[ProjectTransaction]:
