@@ -59,10 +59,14 @@ def idf(documents: int, holding: int) -> float:
 
 
 @lru_cache(maxsize=16_384)
+def _hash(term: str) -> int:
+    digest = hashlib.blake2b(term.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "little") >> (64 - SHIFT)
+
+
 def term_number(term: str, field: int) -> int:
     """The number of a term: those of one field lie together, words as written at the end."""
-    digest = hashlib.blake2b(term.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    return (field << SHIFT) | (int.from_bytes(digest, "little") >> (64 - SHIFT))
+    return (field << SHIFT) | _hash(term)
 
 
 def numbers_of(terms: Iterable[str], field: int = 0) -> TermNumbers:
