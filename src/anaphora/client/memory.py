@@ -298,7 +298,7 @@ class RemoteMemory(RemoteFeatureCalls, Memory):
     def _container(self) -> Container:  # type: ignore[override]
         _refuse("this call", "it works on the files of a home")
 
-    def _services(self) -> NamespaceServices:
+    def _services(self, *, anew: bool = True) -> NamespaceServices:
         _refuse("this call", "it works on the files of a home")
 
     def _ask(self, name: str, arguments: Mapping[str, Any], **more: Any) -> Any:
