@@ -628,13 +628,12 @@ class _AnswerBuilder:
                 self._indexes[record_id] = len(self._indexes)
         indexes = np.array([self._indexes[record_id] for record_id in ids], np.intp)
         scores, alike = self._scores.score[indexes], self._lane.embedder.calibration.alike
+        self._related |= {candidate.index: [] for candidate in looked_up.values()}
         for record_id, (places, closeness) in related.of.items():
             candidate = looked_up[record_id]
             is_near = scores[places] >= LEAST_SHARE * candidate.score
             columns_of = indexes[places[is_near]], alike.apply(closeness[is_near])
-            self._related[candidate.index] = [
-                *zip(*(column.tolist() for column in columns_of), strict=True)
-            ]
+            self._related[candidate.index] += zip(*map(np.ndarray.tolist, columns_of), strict=True)
         near = {at for hit in looked_up.values() for at, _ in self._related[hit.index]}
         self._make_candidates(near - self._candidates.keys())
 
