@@ -228,7 +228,8 @@ def tells_of_another(older: StatementReading, newer: StatementReading) -> bool:
 def replacement_features(older: Statement, newer: Statement, closeness: float) -> tuple[float, ...]:
     """What is known of two statements, in the order of `FEATURES`."""
     older_reading, newer_reading = older.reading, newer.reading
-    common = len(older_reading.words & newer_reading.words)
+    common_words = older_reading.words & newer_reading.words
+    common = len(common_words)
     sizes = (len(older_reading.words), len(newer_reading.words))
     days = max(newer.at - older.at, 0.0) / _DAY
     dropped_words, added_words = (
@@ -247,8 +248,7 @@ def replacement_features(older: Statement, newer: Statement, closeness: float) -
         is_known,
         min(len(dropped_words), _MOST_WORDS) / _MOST_WORDS,
         min(len(added_words), _MOST_WORDS) / _MOST_WORDS,
-        min(sum(len(word) >= _LONG_WORD for word in older_reading.words & newer_reading.words), 4)
-        / 4,
+        min(sum(len(word) >= _LONG_WORD for word in common_words), 4) / 4,
         frame is Frame.OTHER,
         *agreement(older_reading, older.keys, newer_reading, newer.keys),
     )
