@@ -111,11 +111,11 @@ class Linker:
             cosines[:end, start:end] = products(rows[:end, None], rows[start:end])
         cosines = np.triu(self.embedder.calibration.alike.apply(cosines), 1)
         near_earlier: list[list[Near]] = [[] for _ in group]
-        for a, b in np.argwhere(cosines >= NEAR).tolist():
+        earlier, later = np.nonzero((cosines >= NEAR) & (owner[:, None] != owner))
+        pairs = zip(owner[earlier].tolist(), owner[later].tolist(), strict=True)
+        for (at, by), cosine in zip(pairs, cosines[earlier, later].tolist(), strict=True):
             # The later one makes the link, as when they come one by one.
-            if owner[a] != owner[b]:
-                first_memory = group[owner[a]]
-                near_earlier[owner[b]].append((first_memory.record_id, float(cosines[a, b])))
+            near_earlier[by].append((group[at].record_id, cosine))
         return [
             replace(memory, near=_choose_closest((*memory.near, *more_neighbours)))
             if more_neighbours

@@ -313,10 +313,10 @@ class MemoryVectors:
         ends = np.cumsum(np.bincount(places, minlength=len(vectors))).tolist()
         close_rows: list[dict[int, float]] = []
         for begin, end in zip([0, *ends], ends, strict=False):
-            best, by_row = order[begin:end], dict[int, float]()
-            for row, cosine in zip(rows[best].tolist(), cosines[best].tolist(), strict=True):
+            by_row: dict[int, float] = {}
+            for best in order[begin:end]:
                 # A text with several close parts is as close as the best of them.
-                by_row.setdefault(row, cosine)
+                by_row.setdefault(int(rows[best]), float(cosines[best]))
                 if len(by_row) == limit:
                     break
             close_rows.append(by_row)

@@ -7,6 +7,7 @@ is clear.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -65,10 +66,8 @@ class RecordTransaction(NamespaceTransaction):
         # Those of an identity or a folded path, and some that were.
         self._alike: dict[str, dict[str, None]] = {}
         self._events: list[RecordEvent] = []
-        # Keys of which all records are tracked: another query would find nothing new.
-        self._known_same: set[str] = set()
-        self._known_paths: set[str] = set()
-        self._missing: set[str] = set()
+        # By column, what all records are tracked of: another query would find nothing new.
+        self._known: defaultdict[str, set[str]] = defaultdict(set)
         self._mended: list[str] = []
         self._written: dict[str, MemoryRecord] = {}
         self._vectors: dict[str, bytes] = {}
@@ -88,15 +87,10 @@ class RecordTransaction(NamespaceTransaction):
         paths: Iterable[str] = (),
     ) -> None:
         """Read what the change will ask for, in few statements however many it asks for."""
-        if keys := set(same_keys) - self._known_same:
-            self._fetch("same_key", keys)
-            self._known_same |= keys
-        if names := set(paths) - self._known_paths:
-            self._fetch("path_key", set(map(path_key_of, names)))
-            self._known_paths |= names
-        if missing := set(ids) - self._tracked.keys() - self._missing:
-            self._fetch("record_id", missing)
-            self._missing |= missing - self._tracked.keys()
+        for column, asked in (("same_key", same_keys), ("path_key", paths), ("record_id", ids)):
+            if keys := set(asked) - self._known[column]:
+                self._known[column] |= keys
+                self._fetch(column, keys)
 
     @property
     def written(self) -> WrittenRecords | None:
@@ -178,7 +172,6 @@ class RecordTransaction(NamespaceTransaction):
     def add(self, new: MemoryRecord, same_key: str) -> None:
         """Take in a record that was not there."""
         self._track(_Tracked(new, same_key, stored=False, dirty=True))
-        self._missing.discard(new.id)
         self.added.add(new.id)
 
     def change(self, record_id: str, *, same_key: str | None = None, **fields: Any) -> MemoryRecord:
@@ -302,7 +295,6 @@ class RecordTransaction(NamespaceTransaction):
             journal.note("forgotten", ids)
         for record_id in ids:
             self._tracked.pop(record_id, None)
-            self._missing.add(record_id)
         return count
 
     def note_merged(self, into: Mapping[str, str]) -> None:
@@ -354,10 +346,12 @@ class RecordTransaction(NamespaceTransaction):
         for journal in self._journals:
             journal.add_to(self.write, self.sealer)
 
-    def _fetch(self, column: str, values: Collection[str]) -> None:
+    def _fetch(self, column: str, keys: Iterable[str]) -> None:
+        if column == "path_key":
+            keys = dict.fromkeys(map(path_key_of, keys))
         if column != "record_id":
-            values = [self._lookup(column, key) for key in values]
-        self._take(self._rows(RECORD, kind=self.kind, **{column: list(values)}))
+            keys = [self._lookup(column, key) for key in keys]
+        self._take(self._rows(RECORD, kind=self.kind, **{column: list(keys)}))
 
     def _take(self, rows: Iterable[Sequence[Any]]) -> None:
         for row in self._opened(RECORD, [tuple(row) for row in rows]):
@@ -382,6 +376,7 @@ class RecordTransaction(NamespaceTransaction):
     def _track(self, tracked: _Tracked) -> None:
         record = tracked.record
         self._tracked[record.id] = tracked
+        self._known["record_id"].add(record.id)
         self._alike.setdefault(tracked.same_key, {})[record.id] = None
         if record.path is not None:
             self._alike.setdefault(folded_path(record.path), {})[record.id] = None
