@@ -32,6 +32,7 @@ _BEFORE_QUESTION: Final = re.compile(r"^(?:[^\W\d_]\w{1,20}: )?[¿¡\"“'(]*\s*
 _LAST_MARKS: Final = " .!?…。！？\n"
 _END: Final = r"\b"
 _WRITTEN: Final = re.compile(r"[^\W\d_]{2,}")
+_OF_NOW: Final = ("now", "still", "unchanged", "several", "change")
 _CALENDAR: Final = frozenset((*MONTH_OF, *WEEKDAYS))
 _CALENDAR_TOKENS: Final = frozenset(analyse(" ".join(sorted(_CALENDAR))))
 
@@ -97,7 +98,7 @@ class StatementReading:
     @cached_property
     def _all_tokens(self) -> list[str]:
         # In small letters: a capital within a word would part it.
-        return analyse(self._lower_head, keep_stop_words=False)
+        return analyse(self._lower_head, keep_stop_words=False, code=self._code)
 
     @cached_property
     def words(self) -> frozenset[str]:
@@ -113,7 +114,7 @@ class StatementReading:
         statements = " ".join(
             sentence for sentence in _split_sentences(self._lower_head) if sentence not in asking
         )
-        telling = frozenset(analyse(statements, keep_stop_words=False))
+        telling = frozenset(analyse(statements, keep_stop_words=False, code=self._code))
         return telling, len(statements) <= len(self.head) / 3
 
     @property
@@ -183,7 +184,7 @@ class StatementReading:
     @cached_property
     def changes(self) -> bool:
         """It says that something is new."""
-        return self._has_cue("change")
+        return bool(self._cue_tokens["change"])
 
     @cached_property
     def adds(self) -> bool:
@@ -193,7 +194,7 @@ class StatementReading:
     @cached_property
     def several(self) -> bool:
         """What it tells of may have several values at once, or happens again."""
-        return self._has_cue("several")
+        return bool(self._cue_tokens["several"])
 
     @cached_property
     def tentative(self) -> bool:
@@ -204,12 +205,12 @@ class StatementReading:
     def news(self) -> frozenset[str]:
         """Its told words without those that say that it still holds, or of what several values can
         hold."""
-        return self.told - self._cue_tokens("now", "still", "unchanged", "several")
+        return self._tell_without("now", "still", "unchanged", "several")
 
     @cached_property
     def unchanged(self) -> bool:
         """It says that something is as before."""
-        return self._has_cue("unchanged")
+        return bool(self._cue_tokens["unchanged"])
 
     @cached_property
     def size(self) -> int:
@@ -224,7 +225,7 @@ class StatementReading:
     @cached_property
     def lasting(self) -> frozenset[str]:
         """Its told words without words of change and of now."""
-        return self.told - self._cue_tokens("now", "still", "unchanged", "change")
+        return self._tell_without("now", "still", "unchanged", "change")
 
     @cached_property
     def complains(self) -> bool:
@@ -234,12 +235,20 @@ class StatementReading:
     def _has_cue(self, name: str) -> bool:
         return _compile_cue(name, self._code).search(self._lower_head) is not None
 
-    def _cue_tokens(self, *names: str) -> frozenset[str]:
-        patterns = (_compile_cue(name, self._code) for name in names)
-        phrases = [
-            match.group() for pattern in patterns for match in pattern.finditer(self._lower_head)
-        ]
-        return frozenset(analyse(" ".join(phrases))) if phrases else frozenset()
+    def _tell_without(self, *cues: str) -> frozenset[str]:
+        return self.told.difference(*map(self._cue_tokens.__getitem__, cues))
+
+    @cached_property
+    def _cue_tokens(self) -> dict[str, frozenset[str]]:
+        """The tokens of what each cue of now and of change matches."""
+        return {
+            name: frozenset(
+                token
+                for phrase in _find_phrases(name, self._code, self._lower_head)
+                for token in _tokenise(phrase)
+            )
+            for name in _OF_NOW
+        }
 
 
 def words_of(text: str) -> frozenset[str]:
@@ -283,13 +292,14 @@ def _find_questions(text: str, code: str) -> list[str]:
 
 
 def _split_segments(text: str, code: str) -> list[tuple[str, ...]]:
-    parts = map(_tokenise, _compile_cut(code).split(text))
+    parts = (_tokenise(part, code) for part in _compile_cut(code).split(text))
     return [part for part in parts if part]
 
 
 @lru_cache(maxsize=16_384)
-def _tokenise(part: str) -> tuple[str, ...]:
-    return tuple(analyse(part, keep_stop_words=False))
+def _tokenise(part: str, code: str | None = None) -> tuple[str, ...]:
+    """The tokens of a part of a text in a language, without stop words; None: all of them."""
+    return tuple(analyse(part, keep_stop_words=code is None, code=code))
 
 
 @lru_cache(maxsize=64)
