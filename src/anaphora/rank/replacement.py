@@ -100,7 +100,7 @@ class Statement:
     @property
     def keys(self) -> StatementKeys:
         """What it is about, and what it says of that."""
-        return read_keys(self.text, "" if self.assistant else _speaker_of(self))
+        return read_keys(self.reading, "" if self.assistant else _speaker_of(self))
 
 
 @dataclass(frozen=True, slots=True)

@@ -360,7 +360,7 @@ class _Groups:
     def _was_shown(self, best: Candidate) -> bool:
         """Whether a group about the same thing as this one's best showed what it replaced."""
         text = best.compared_text
-        about = frozenset(read_keys(text, best.speaker).subjects)
+        about = frozenset(read_keys(read_statement(text), best.speaker).subjects)
         words = read_statement(text).words | about
         for subjects, words_shown in self._shown:
             if subjects and about and (subjects <= words or about <= words_shown):
