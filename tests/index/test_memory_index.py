@@ -523,32 +523,46 @@ def test_related_memories_share_words_that_few_have(
     monkeypatch.setattr("anaphora.index.memories.words.COMMON", 3)
     gardens = [home.put(f"garden {word}") for word in ("tea", "cat", "dog")]
     heron, other_heron = home.put("heron garden"), home.put("heron paris")
-    texts = {heron: "heron garden", gardens[0]: "garden"}
+    garden = home.put("the garden")
+    relatives = related_ids(home, 3, heron, garden)
+    assert relatives[heron] == [other_heron, heron]
+    assert len(relatives[garden]) == 3
+    assert {*relatives[garden]} <= {*gardens, garden, heron}
+
+
+@SIDES
+def test_related_memories_are_found_in_any_language_and_by_titles(home: MemoryHome) -> None:
+    """One text may be taken for another language than its own; stop words make none related."""
+    berlin, munich = home.put("Maria wohnt in Berlin"), home.put("Maria wohnt jetzt in München")
+    by_title = home.put("sunflower", path="wifi.password")
+    in_text, other = home.put("the new password is hunter2"), home.put("the tea is in what")
+    relatives = related_ids(home, 8, berlin, munich, by_title, in_text, "unknown")
+    assert {*relatives[berlin]} == {*relatives[munich]} == {berlin, munich}
+    assert {*relatives[by_title]} == {*relatives[in_text]} == {by_title, in_text}
+    assert "unknown" not in relatives
+    assert other not in relatives[in_text]
+
+
+def related_ids(home: MemoryHome, limit: int, *record_ids: str) -> dict[str, list[str]]:
+    """The ids of what is related to each of these memories, the closest first."""
     index = home.open_index()
-    related = index.related(asked(home, "heron", limit=3), texts)
+    index.sync()
+    related = index.related(asked(home, "", limit=limit), index.subjects(record_ids))
     ids = related.candidates.columns.ids
-    ids_by_text = {
-        record_id: {ids[place] for place in places.tolist()}
-        for record_id, (places, _) in related.of.items()
-    }
-    assert ids_by_text[heron] == {heron, other_heron}
-    assert len(ids_by_text[gardens[0]]) == 3
-    assert ids_by_text[gardens[0]] <= {*gardens, heron}
+    return {key: [ids[at] for at in places] for key, (places, _) in related.of.items()}
 
 
 @SIDES
 def test_related_memories_are_the_same_looked_up_together(home: MemoryHome) -> None:
     rng = random.Random(3)
-    texts = {}
-    for _ in range(40):
-        text = some_text(rng)
-        texts[home.put(text)] = text
+    record_ids = [home.put(some_text(rng)) for _ in range(40)]
     query = asked(home, "tea in vienna", limit=5)
-    together = home.open_index().related(query, texts)
+    index = home.open_index()
+    index.sync()
+    together = index.related(query, index.subjects(record_ids))
     ids = together.candidates.columns.ids
-    for record_id, text in texts.items():
-        alone = home.open_index(record_id).related(query, {record_id: text})
-        places, closeness = together.of[record_id]
+    for record_id, (places, closeness) in together.of.items():
+        alone = index.related(query, index.subjects([record_id]))
         alone_places, alone_closeness = alone.of[record_id]
         alone_ids = alone.candidates.columns.ids
         assert [ids[at] for at in places] == [alone_ids[at] for at in alone_places]

@@ -23,6 +23,7 @@ from anaphora.index.memories.state import MemoryQuery
 from anaphora.index.memories.words import FIELDS
 from anaphora.index.words import file
 from anaphora.index.words.file import WordFile
+from anaphora.index.words.postings import numbers_of
 from anaphora.index.words.segment import Segment
 from anaphora.index.words.writing import write_columns
 
@@ -206,6 +207,13 @@ def _found(index: MemoryIndex, home: MemoryHome, question: str) -> dict[str, flo
     return dict(zip(columns.ids, columns.words.tolist(), strict=True))
 
 
+def _relatives(index: MemoryIndex, home: MemoryHome, ids: list[str]) -> dict[str, set[str]]:
+    query = MemoryQuery(moment=home.now, limit=1_000)
+    related = index.related(query, index.subjects(ids))
+    of = related.candidates.columns.ids
+    return {key: {of[place] for place in places} for key, (places, _) in related.of.items()}
+
+
 def _write(index: MemoryIndex) -> None:
     index.sync()
     assert index.settle()
@@ -221,6 +229,8 @@ def _assert_as_fresh(index: MemoryIndex, home: MemoryHome) -> None:
     _write(index)
     for question in QUESTIONS:
         assert _found(index, home, question) == _found(fresh, home, question)
+    ids = list(_found(index, home, QUESTIONS[0]))
+    assert _relatives(index, home, ids) == _relatives(fresh, home, ids)
     fresh.close()
 
 
@@ -232,7 +242,8 @@ def _assert_forgotten(home: MemoryHome, numbers: list[int], ids: list[str]) -> N
     """No file has the words or ids of what was forgotten, and there is no other file."""
     segment = _file(home).open()
     assert segment is not None
-    assert not [number for number in numbers if segment.holding(f"marked{number}x")]
+    terms = [f"marked{number}x" for number in numbers]
+    assert not any(segment.holding_each(numbers_of(terms, field)).any() for field in (0, 1))
     files = sorted((home.root / "index" / "words").iterdir())
     data = b"".join(one.read_bytes() for one in files)
     assert not [number for number in numbers if f"marked{number}x".encode() in data]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from anaphora.index.turns.index import TurnIndex
-from anaphora.index.words.postings import MemoryPostings, score
+from anaphora.index.words.postings import MemoryPostings, score, term_number
 from anaphora.language.analyser import analyse, query_terms
 
 from .conftest import Bench
@@ -56,16 +56,17 @@ def by_text(index: TurnIndex, scores: np.ndarray, texts: list[str]) -> list[floa
 def test_a_tail_that_grows_while_it_is_read_answers_as_it_was() -> None:
     """A posting that comes while scores are computed neither fails them nor shifts them."""
 
-    class Growing(list[tuple[int, int, int]]):
-        def __iter__(self) -> Iterator[tuple[int, int, int]]:
+    class Growing(list[tuple[int, int]]):
+        def __iter__(self) -> Iterator[tuple[int, int]]:
             yield from super().__iter__()
-            self.append((2, 1, 1))
+            self.append((2, 1))
 
     postings = MemoryPostings()
     postings.add(0, ["oak elm"])
     postings.add(1, ["oak"])
     keys, scores = score(postings, {"oak": 1.0, "elm": 2.0}, 2.0)
-    postings._postings[0]["oak"] = Growing(postings._postings[0]["oak"])
+    oak = term_number("oak", 0)
+    postings._postings[oak] = Growing(postings._postings[oak])
     again, same = score(postings, {"oak": 1.0, "elm": 2.0}, 2.0)
     assert (again.tolist(), same.tolist()) == (keys.tolist(), scores.tolist())
 

@@ -16,9 +16,9 @@ from anaphora.index.words import file as module
 from anaphora.index.words.documents import document_in_language, document_of
 from anaphora.index.words.file import WordFile
 from anaphora.index.words.index import WordIndex
-from anaphora.index.words.postings import idf
+from anaphora.index.words.postings import idf, numbers_of
 from anaphora.index.words.segment import Segment
-from anaphora.index.words.writing import IndexedDocument
+from anaphora.index.words.writing import SUBJECTS, IndexedDocument
 
 pytestmark = pytest.mark.internal
 
@@ -156,11 +156,10 @@ def test_what_is_erased_leaves_a_file_as_if_it_had_never_come(
 
 def test_no_word_of_what_is_erased_stays(tmp_path: Path) -> None:
     """Words as written, keys and terms that nothing else has are overwritten; shared ones stay."""
-    file = file_in(tmp_path)
+    file = WordFile(tmp_path, "some.words", ("words", SUBJECTS))
     index = WordIndex(file)
     for row, text in enumerate(("the safe opens with xylograph", "the safe is red")):
-        document = document_in_language(f"id-{row}", text)
-        index.put(row, IndexedDocument(document.key, (*document.texts, "", ""), 7, document.forms))
+        index.put(row, document_in_language(f"id-{row}", text))
     assert file.write(index.plan(1))
     path = tmp_path / "some.words"
     before = path.read_bytes()
@@ -173,7 +172,10 @@ def test_no_word_of_what_is_erased_stays(tmp_path: Path) -> None:
     segment = file.open()
     assert segment is not None
     assert (segment.count, segment.keys) == (1, ["", "id-1"])
-    assert (segment.holding("safe"), segment.holding("xylograph")) == (1, 0)
+    holding = segment.holding_each(numbers_of(("safe", "xylograph"))).tolist()
+    assert holding == [1, 0]
+    assert segment.columns["forward"][:3].tolist() == [0, 0, 0]
+    assert sorted(segment.subjects_of(2)) == sorted(numbers_of(("safe", "red"), 1))
     assert "safe" in segment.vocabulary._words
     assert len(set(segment.columns["terms"].tolist())) < len(segment.columns["terms"])
 

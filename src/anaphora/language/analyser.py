@@ -171,12 +171,15 @@ class _TextPart(NamedTuple):
 class IndexedText:
     """What the index has of a text: its tokens in order, and its words as written, each once.
 
-    `length` is how many tokens it has without those that stand beside others.
+    `length` is how many tokens it has without those that stand beside others. `subjects` are
+    the tokens by which texts about the same are found: in no language, without stop words unless
+    there is nothing else.
     """
 
     tokens: tuple[str, ...]
     forms: tuple[str, ...]
     length: int
+    subjects: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,8 +288,12 @@ def index_text(text: str, code: str | None = None) -> IndexedText:
     stemmer = language.stemmer if language is not None and code != ENGLISH else ""
     tokens: list[str] = []
     forms: dict[str, None] = {}
+    stops, subjects = _stop_words(code), list[str]()
     beside = 0
     for part in _parts(text):
+        # Not "whats" either: among subjects its token would be rare.
+        if not (part.written or part.token in stops or part.folded in stops):
+            subjects += _subjects_of(part, code)
         if part.folded and SHORTEST_FORM <= len(part.folded) <= LONGEST_FORM:
             forms[part.folded] = None
         if part.unspaced:
@@ -302,7 +309,16 @@ def index_text(text: str, code: str | None = None) -> IndexedText:
     if stemmer and tokens:
         tokens.append(language_token(code))
         beside += 1
-    return IndexedText(tuple(tokens), tuple(forms), len(tokens) - beside)
+    length = len(tokens) - beside
+    return IndexedText(tuple(tokens), tuple(forms), length, tuple(subjects or tokens))
+
+
+def _subjects_of(part: _TextPart, code: str) -> Iterable[str]:
+    if part.unspaced:
+        pairs = (pair for run in _cut(part.token, code) for pair in _pairs(run))
+        return (pair for pair in pairs if len(pair) > 1 or _HAN.match(pair))
+    numbered = (token for token in part.held if _WITH_NUMBER in token)
+    return (part.token, *part.others, *numbered)
 
 
 def language_token(code: str) -> str:

@@ -29,7 +29,6 @@ from anaphora.recall.currency import COMPARABLE, GROUPS, RELATED, Candidate, ord
 from anaphora.recall.former import REASON, PastAsked, read_chains, with_chain
 from anaphora.recall.likelihood import with_floor
 from anaphora.recall.narrowing import days_of, tell_coming
-from anaphora.recall.passages import FAR
 from anaphora.recall.query import BLANK, check_count, check_share, query_vector
 from anaphora.recall.question import Question, prepare
 from anaphora.recall.reading import (
@@ -291,15 +290,16 @@ class MemoryRecall:
             else _join(candidates, self.notes.index.excluded(lookup))
         )
 
-    def related(self, lookup: MemoryQuery, texts: Mapping[str, str]) -> Related:
-        """For each id of `texts`, what the indexes hold in the words of its text."""
+    def related(self, lookup: MemoryQuery, record_ids: Iterable[str]) -> Related:
+        """For each id that an index has, what the indexes hold about the same."""
         from anaphora.index.memories.state import Related
 
-        lookup = replace(lookup, limit=RELATED)
-        related = self.index.related(lookup, texts)
+        lookup, subjects = replace(lookup, limit=RELATED), self.index.subjects(record_ids)
         if self.notes is None or not len(self.notes.index):
-            return related
-        notes, count = self.notes.index.related(lookup, texts), len(related.candidates.columns.ids)
+            return self.index.related(lookup, subjects)
+        subjects |= self.notes.index.subjects(record_ids)
+        related, notes = (i.related(lookup, subjects) for i in (self.index, self.notes.index))
+        count = len(related.candidates.columns.ids)
         of = {
             record_id: (
                 np.concatenate((places, notes.of[record_id][0] + count)),
@@ -591,7 +591,7 @@ class _AnswerBuilder:
             self._look_up_related(of, candidate)
         alike = self._lane.embedder.calibration.alike
         least_score, scores = LEAST_SHARE * candidate.score, self._scores.score
-        for record_id, closeness in self._related[of]:
+        for record_id, closeness in self._related.get(of, ()):
             index, record = self._indexes[record_id], self._read.get(record_id)
             if record is not None and scores[index] >= least_score:
                 yield self._make_candidate(index, record, alike.apply_to(closeness))
@@ -601,15 +601,15 @@ class _AnswerBuilder:
 
         Those that were no candidates become ones.
         """
-        texts = {of: candidate.text[:FAR]}
+        related_to = {of: None}
         least_score, ids = COMPARABLE * candidate.score, self._found.columns.ids
         for index in self._scores.order.tolist():
             record = self._read.get(ids[index])
-            if len(texts) == self._ahead or self._scores.score[index] < least_score:
+            if len(related_to) == self._ahead or self._scores.score[index] < least_score:
                 break
             if record is not None and record.id not in self._related:
-                texts.setdefault(record.id, record.text[:FAR])
-        related = self._lane.related(self._lookup, texts)
+                related_to[record.id] = None
+        related = self._lane.related(self._lookup, related_to)
         columns, ids = related.candidates.columns, related.candidates.columns.ids
         new_places = [at for at, record_id in enumerate(ids) if record_id not in self._indexes]
         if new_places:

@@ -7,7 +7,7 @@ torn at any time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
@@ -32,6 +32,7 @@ from anaphora.index.words.documents import document_in_language
 from anaphora.index.words.file import WordFile, WordPlan
 from anaphora.index.words.index import WordIndex, best_of
 from anaphora.index.words.lookup import Word
+from anaphora.index.words.postings import TermNumbers
 from anaphora.index.words.writing import IndexedDocument
 from anaphora.settings import EXACT_CAP
 from anaphora.store.crypto.index import CLEAR_INDEX, IndexSealer
@@ -214,12 +215,19 @@ class MemoryIndex:
         """Up to `limit` memories by meaning and as many by words, of those that may be shown."""
         return self._answer(lambda: self._state.candidates(query, self._life.seq))
 
-    def related(self, query: MemoryQuery, texts: Mapping[str, str]) -> Related:
-        """For each id of `texts`, the `limit` memories that share most of its text's words.
+    def subjects(self, record_ids: Iterable[str]) -> dict[str, TermNumbers]:
+        """The terms of those of these memories that are here by which `related` looks them up."""
+        with self._life.lock:
+            state = self._state
+            rows = {record_id: state.rows.row(record_id) for record_id in record_ids}
+            return {i: state.words.index.subjects_of(row) for i, row in rows.items() if row >= 0}
+
+    def related(self, query: MemoryQuery, subjects: Mapping[str, TermNumbers]) -> Related:
+        """For each id, the `limit` memories that share most of its `subjects`.
 
         They are scored for `query`; each has its closeness to the memory of that id.
         """
-        return self._answer(lambda: self._state.related(query, texts, self._life.seq))
+        return self._answer(lambda: self._state.related(query, subjects, self._life.seq))
 
     def matching(self, terms: Sequence[Word], limit: int) -> tuple[str, ...]:
         """The ids of the best memories with any of the terms, including past ones."""

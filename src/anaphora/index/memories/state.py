@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Final, Generic, TypeVar
 
 import numpy as np
@@ -19,7 +19,7 @@ from anaphora.index.memories.words import EXACT_WORTH, Matches, MemoryWords
 from anaphora.index.rows import GONE
 from anaphora.index.vectors.matrix import Nearest
 from anaphora.index.words.lookup import Lookup, Word
-from anaphora.language.analyser import query_words
+from anaphora.index.words.postings import TermNumbers
 from anaphora.rank.memories import MemoryCandidates
 from anaphora.store.filters import Filter
 from anaphora.store.records.store import Records
@@ -151,9 +151,6 @@ class MemoryState:
     words: MemoryWords
     vectors: MemoryVectors
     _answers: OrderedDict[Hashable, _Cached[Candidates]] = field(default_factory=OrderedDict)
-    _sharing: OrderedDict[Hashable, _Cached[tuple[Rows, Shares]]] = field(
-        default_factory=OrderedDict
-    )
     _visible_rows: _Cached[NDArray[np.bool_]] | None = None
 
     def candidates(self, query: MemoryQuery, seq: int) -> Candidates:
@@ -165,89 +162,55 @@ class MemoryState:
         if not len(self.rows):
             # Most homes have no notes: their words and vectors need not be searched.
             return _nothing(seq, cosines=query.vector is not None)
+        key, cache, now = _answer_key(query), self._answers, Moment(query.moment).micros
+        cached_answer = cache.get(key)
+        if cached_answer is not None and cached_answer.is_current(seq, now):
+            cache.move_to_end(key)
+            return cached_answer.value
+        visible = self._visible(query, seq)
+        answer = replace(self._find_among(query, self._filter(query, visible.value)), version=seq)
+        if not self.vectors.lost:
+            # Lost vectors are rebuilt in the background without a new number.
+            cache[key] = _Cached(seq, visible.since, visible.until, answer)
+            cache.move_to_end(key)
+            if len(cache) > _CACHED:
+                cache.popitem(last=False)
+        return answer
 
-        def find(keep: NDArray[np.bool_]) -> Candidates:
-            return replace(self._find_among(query, keep), version=seq)
+    def related(self, query: MemoryQuery, subjects: Mapping[str, TermNumbers], seq: int) -> Related:
+        """For each id, the `limit` memories that share most of its `subjects`.
 
-        return self._cached(self._answers, _answer_key(query), query, seq, find)
-
-    def related(self, query: MemoryQuery, texts: Mapping[str, str], seq: int) -> Related:
-        """For each id of `texts`, the `limit` memories that share most of its text's words.
-
-        They are about the same subject as that memory, however far from the query, for which they
-        are scored.
+        They are about the same as that memory, however far from the query, for which they are
+        scored.
         """
         with_cosines = query.vector is not None
         if not len(self.rows):
             none = (np.empty(0, np.int64), np.empty(0))
-            return Related(_nothing(seq, cosines=with_cosines), dict.fromkeys(texts, none))
-        # Which they are does not depend on the question.
-        scope = replace(query, vector=None, terms=())
-        key = (_answer_key(scope), with_cosines)
-        rows_of = {
-            record_id: self._cached(
-                self._sharing,
-                (record_id, key),
-                query,
-                seq,
-                partial(self._find_sharing, query, record_id, text),
-            )
-            for record_id, text in texts.items()
-        }
-        rows = np.array(
-            list(dict.fromkeys(row for rows, _ in rows_of.values() for row in rows.tolist())),
-            np.int64,
-        )
+            return Related(_nothing(seq, cosines=with_cosines), dict.fromkeys(subjects, none))
+        visible = self._filter(query, self._visible(query, seq).value)
+        sharing = self.words.sharing([*subjects.values()], visible, query.limit)
+        rows = np.array([*dict.fromkeys(np.concatenate(sharing).tolist())], np.int64)
         near = Nearest(np.empty(0, np.int64), np.empty(0)) if with_cosines else None
         looked_up, matches = self.words.match_question(query.terms)
         columns = self._columns(rows, query, near, matches.of(rows), looked_up)
         place_of = {row: place for place, row in enumerate(rows.tolist())}
-        of = {
-            record_id: (np.array([place_of[row] for row in rows.tolist()], np.int64), closeness)
-            for record_id, (rows, closeness) in rows_of.items()
-        }
-        return Related(Candidates(columns, ("",) * len(rows), version=seq), of)
+        of = {}
+        for record_id, rows in zip(subjects, sharing, strict=True):
+            places = np.array([place_of[row] for row in rows.tolist()], np.int64)
+            of[record_id] = places, self._find_closeness(record_id, rows, with_cosines)
+        return Related(Candidates(columns, ("",) * len(place_of), version=seq), of)
 
-    def _find_sharing(
-        self, query: MemoryQuery, record_id: str, text: str, keep: NDArray[np.bool_]
-    ) -> tuple[Rows, Shares]:
-        """The rows that share most words of a memory's text, and their cosines to it."""
-        matches = self.words.match(self.words.leave_out_common(query_words(text)))
-        matches = self._best_matches(matches, keep, replace(query, all_words=False))
-        rows = matches.rows[np.lexsort((-matches.rows, -matches.shares))][: query.limit]
-        closeness = np.full(len(rows), np.nan)
-        if query.vector is not None and (row := self.rows.row(record_id)) >= 0:
-            closeness = self.vectors.closeness(row, rows)
-        return rows, closeness
+    def _find_closeness(self, record_id: str, rows: Rows, with_cosines: bool) -> Shares:
+        row = self.rows.row(record_id) if with_cosines else -1
+        return self.vectors.closeness(row, rows) if row >= 0 else np.full(len(rows), np.nan)
 
-    def _cached(
-        self,
-        cache: OrderedDict[Hashable, _Cached[ValueT]],
-        key: Hashable,
-        query: MemoryQuery,
-        seq: int,
-        find: Callable[[NDArray[np.bool_]], ValueT],
-    ) -> ValueT:
-        """The cached answer for `key` if it is current, else that of `find` for visible rows."""
-        cached_answer = cache.get(key)
-        if cached_answer is not None and cached_answer.is_current(seq, Moment(query.moment).micros):
-            cache.move_to_end(key)
-            return cached_answer.value
-        visible = self._visible(query, seq)
-        keep = visible.value
+    def _filter(self, query: MemoryQuery, keep: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """The rows of `keep` that the times and the filter of a query let through."""
         if query.within:
             keep = keep & self._find_timely(query)
         if query.keep.fields:
             keep = keep & self.filters.mask(query.keep, self.rows, self.records)
-        answer = find(keep)
-        if self.vectors.lost:
-            # Not cached: the vectors are rebuilt in the background without a new number.
-            return answer
-        cache[key] = _Cached(seq, visible.since, visible.until, answer)
-        cache.move_to_end(key)
-        if len(cache) > _CACHED:
-            cache.popitem(last=False)
-        return answer
+        return keep
 
     def _find_timely(self, query: MemoryQuery) -> NDArray[np.bool_]:
         """The rows that were noted in the times of a query, or mention them."""

@@ -10,17 +10,19 @@ has a least worth in every text, and a higher one in texts with all words of the
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.index.words.index import WordIndex
+from anaphora.index.words.index import WordIndex, best_of
 from anaphora.index.words.lookup import Lookup, Word, look_up
-from anaphora.index.words.postings import WordStatistics, sum_by_row
+from anaphora.index.words.postings import TermNumbers, WordStatistics, numbers_of, sum_by_row
+from anaphora.index.words.writing import SUBJECTS
 
-FIELDS: Final = ("words",)
+FIELDS: Final = ("words", SUBJECTS)
 
 LEAST_DOCUMENTS: Final = 1000
 """IDF is computed as for at least so many memories: among three, every word is rare."""
@@ -85,17 +87,35 @@ class MemoryWords:
             unheld=True,
         )
 
-    def leave_out_common(self, terms: Sequence[Word]) -> Lookup:
-        """Look terms up without those in more than `COMMON` memories, unless there are no others.
+    def sharing(
+        self, subjects: Sequence[TermNumbers], visible: NDArray[np.bool_], limit: int
+    ) -> list[Rows]:
+        """For the subjects of each text, the `limit` rows of `visible` that share most of them.
 
-        What is left decides which memories are about one subject, whatever else they share.
+        Best first, of equals the newest. Those of more than `COMMON` memories do not count, unless
+        a text has no others.
         """
-        lookup, holding = self.look_up(terms), self.index.statistics.holding
-        weights, titles = (
-            {term: weight for term, weight in part.items() if holding(term) <= COMMON}
-            for part in (lookup.weights, lookup.titles)
-        )
-        return replace(lookup, weights=weights, titles=titles) if weights else lookup
+        statistics, count = self.index.statistics, len(visible)
+        of_texts = np.repeat(np.arange(len(subjects)), list(map(len, subjects)))
+        numbers = np.concatenate([np.empty(0, np.uint64), *subjects])
+        holding = statistics.holding_each(numbers)
+        is_telling = holding <= COMMON
+        is_telling |= np.bincount(of_texts, is_telling, len(subjects))[of_texts] == 0
+        documents = max(statistics.documents, LEAST_DOCUMENTS)
+        idfs = np.log(1.0 + (documents - holding + 0.5) / (holding + 0.5))
+        masses = np.bincount(of_texts, idfs, len(subjects)).tolist()
+        of_terms, rows, parts = self.index.entries(numbers[is_telling], idfs[is_telling])
+        # Those of the first text, then those of the second.
+        places = of_texts[is_telling][of_terms] * count + rows
+        is_visible = visible[rows]
+        places, sums = sum_by_row(places[is_visible], parts[is_visible])
+        ends = np.searchsorted(places, count * np.arange(len(subjects) + 1)).tolist()
+        return [
+            -best_of(
+                text * count - places[first:end], _share(sums[first:end], masses[text]), limit
+            )[0]
+            for text, (first, end) in enumerate(pairwise(ends))
+        ]
 
     def match_question(self, terms: Sequence[Word]) -> tuple[Lookup, Matches]:
         """The rows that match the terms of a question: kept until another one, or a change."""
@@ -111,9 +131,9 @@ class MemoryWords:
         weights = _weights(lookup)
         if not weights:
             return Matches(np.empty(0, np.int64), np.empty(0))
-        numbers, matches, parts = self.index.entries(weights)
+        numbers, matches, parts = self._find_entries(weights)
         rows, sums = sum_by_row(matches, parts)
-        shares = _share(sums, lookup)
+        shares = _share(sums, lookup.mass)
         self._raise_rare(lookup, weights, numbers, matches, rows, shares)
         return Matches(rows, shares)
 
@@ -141,7 +161,9 @@ class MemoryWords:
         least_shares = np.zeros(len(rare_rows))
         for of_terms, worth in ((lookup.weights, 1.0), (lookup.titles, TITLE_WORTH)):
             if of_terms:
-                matched_shares = _share(add_up(of_terms.get(term, 0.0) for term in weights), lookup)
+                matched_shares = _share(
+                    add_up(of_terms.get(term, 0.0) for term in weights), lookup.mass
+                )
                 worths = np.round(LEAST_WORTH * matched_shares, 5)
                 worths[matched_shares == 1.0] = WHOLE_WORTH
                 least_shares = np.maximum(least_shares, np.round(worth * worths, 5))
@@ -160,16 +182,19 @@ class MemoryWords:
         """The share that the title of each of these rows matches, shape of `rows`."""
         if not lookup.titles:
             return np.zeros(len(rows))
-        _, matches, parts = self.index.entries(lookup.titles)
+        _, matches, parts = self._find_entries(lookup.titles)
         title_rows, sums = sum_by_row(matches, parts)
-        return Matches(title_rows, _share(sums, lookup)).of(rows)
+        return Matches(title_rows, _share(sums, lookup.mass)).of(rows)
 
     def holding(self, tokens: Sequence[str], count: int) -> NDArray[np.bool_]:
         """Which of `count` rows have any of these tokens, shape (count,)."""
         mask = np.zeros(count, np.bool_)
-        _, rows, _ = self.index.entries(dict.fromkeys(map(self.index.term, tokens), 1.0))
+        _, rows, _ = self._find_entries(dict.fromkeys(map(self.index.term, tokens), 1.0))
         mask[rows] = True
         return mask
+
+    def _find_entries(self, weights: Mapping[str, float]) -> tuple[Rows, Rows, NDArray[np.float32]]:
+        return self.index.entries(numbers_of(weights), weights.values())
 
 
 def _weights(lookup: Lookup) -> dict[str, float]:
@@ -179,11 +204,10 @@ def _weights(lookup: Lookup) -> dict[str, float]:
     return lookup.weights | {term: TITLE_WORTH * weight for term, weight in lookup.titles.items()}
 
 
-def _share(scores: Shares, lookup: Lookup) -> Shares:
-    """BM25 as a share of the question's IDF mass: 1 for a text of average length with all words.
+def _share(scores: Shares, mass: float) -> Shares:
+    """BM25 as a share of an IDF mass: 1 for a text of average length with all words.
 
     Rounded, because a segment adds in single precision: a share must not depend on where a text
     is stored.
     """
-    mass = lookup.mass
     return np.minimum(np.round(scores / mass, 5), 1.0) if mass else np.zeros(len(scores))

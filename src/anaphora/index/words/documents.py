@@ -26,18 +26,17 @@ def document_of(key: str, texts: Sequence[str], term_of: TermOf | None = None) -
 def document_in_language(
     key: str, text: str, term_of: TermOf | None = None, *, title: str = ""
 ) -> IndexedDocument:
-    """Analyse a document of one field by its language; `term_of` replaces each token.
+    """Analyse a document by its language: its words, then its subjects. `term_of` replaces tokens.
 
     With `term_of`, the words as written are left out: they would reveal the tokens. The tokens of
-    its `title` are in the same field, each with the prefix of titles.
+    its `title` are among its words, each with the prefix of titles.
     """
     body = index_text(text)
     heading = titled(title, language_of(f"{title}\n{text}")) if title else IndexedText((), (), 0)
-    tokens = (*body.tokens, *heading.tokens)
-    if term_of is None:
-        forms = dict.fromkeys((*body.forms, *heading.forms))
-        return _document(key, (" ".join(tokens),), " ".join(forms))
-    return _document(key, (" ".join(map(term_of, tokens)),), "")
+    forms = dict.fromkeys((*body.forms, *heading.forms) if term_of is None else ())
+    fields = (*body.tokens, *heading.tokens), (*body.subjects, *heading.subjects)
+    texts = (" ".join(tokens if term_of is None else map(term_of, tokens)) for tokens in fields)
+    return _document(key, tuple(texts), " ".join(forms))
 
 
 def titled(title: str, code: str) -> IndexedText:
@@ -49,7 +48,7 @@ def titled(title: str, code: str) -> IndexedText:
     plain, in_language = index_text(title, ""), index_text(title, code)
     title_tokens = dict.fromkeys(TITLE + token for token in (*plain.tokens, *in_language.tokens))
     title_tokens.pop(TITLE + language_token(code), None)
-    return IndexedText(tuple(title_tokens), plain.forms, len(title_tokens))
+    return IndexedText(tuple(title_tokens), plain.forms, len(title_tokens), plain.subjects)
 
 
 def _document(key: str, fields: tuple[str, ...], forms: str) -> IndexedDocument:

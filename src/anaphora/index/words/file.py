@@ -95,7 +95,7 @@ class WordFile:
         fresh = self._folder / f"{uuid.uuid4().hex}.new"
         try:
             self._check()
-            columns = columns_of(plan.documents, len(self.fields), stop)
+            columns = columns_of(plan.documents, self.fields, stop)
             self._folder.mkdir(parents=True, exist_ok=True)
             if plan.base is not None:
                 with self._erasing:

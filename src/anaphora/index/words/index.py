@@ -19,12 +19,14 @@ from anaphora.index.words.postings import (
     MemoryPostings,
     Occurrences,
     Postings,
+    TermNumbers,
     WordStatistics,
     bm25,
+    numbers_of,
     score,
 )
 from anaphora.index.words.segment import Segment
-from anaphora.index.words.writing import IndexedDocument
+from anaphora.index.words.writing import SUBJECTS, IndexedDocument
 
 Rows = NDArray[np.int64]
 Scores = NDArray[np.float64]
@@ -149,20 +151,32 @@ class WordIndex:
             self._statistics = WordStatistics(self.segment, (self.postings,))
         return self._statistics
 
-    def entries(self, weights: Mapping[str, float]) -> tuple[Rows, Rows, NDArray[np.float32]]:
-        """Where terms occur in the first field: the number of the term, the row, the BM25 part."""
-        numbers, rows = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    def subjects_of(self, row: int) -> TermNumbers:
+        """The numbers of the terms by which rows about the same as this one are found."""
+        if (document := self._waiting.get(row)) is not None:
+            field = self.file.fields.index(SUBJECTS)
+            return np.unique(numbers_of(document.texts[field].split(), field))
+        place = self._place_of(row)
+        if self.segment is None or not place:
+            return np.empty(0, np.uint64)
+        return self.segment.subjects_of(place)
+
+    def entries(
+        self, numbers: TermNumbers, idfs: Collection[float] | Scores
+    ) -> tuple[Rows, Rows, NDArray[np.float32]]:
+        """Where terms occur: which of them, the row, the BM25 part by the first field's length."""
+        of_terms, rows = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
         parts = [np.empty(0, np.float32)]
         average = self.statistics.average()
         for postings in self.statistics.parts:
             if postings.count:
-                occurrences = postings.occurrences(weights)
+                occurrences = postings.occurrences(numbers)
                 key_rows = self._rows_of_keys(postings, occurrences.keys)
                 counting = key_rows >= 0
-                numbers.append(occurrences.term_numbers[counting])
+                of_terms.append(occurrences.of_terms[counting])
                 rows.append(key_rows[counting])
-                parts.append(bm25(occurrences, weights.values(), average)[counting])
-        return np.concatenate(numbers), np.concatenate(rows), np.concatenate(parts)
+                parts.append(bm25(occurrences, idfs, average)[counting])
+        return np.concatenate(of_terms), np.concatenate(rows), np.concatenate(parts)
 
     def best(self, weights: Sequence[Mapping[str, float]], limit: int) -> tuple[Rows, Scores]:
         """The rows of the segment with the `limit` highest sums of their fields' BM25, best first.
@@ -195,14 +209,16 @@ class WordIndex:
         """The rows that have all these distinct terms in the first field."""
         rows = [np.empty(0, np.int64)]
         for postings in self.statistics.parts:
-            key_rows = self._rows_of_keys(postings, postings.occurrences(terms).keys)
+            keys = postings.occurrences(numbers_of(terms)).keys
+            key_rows = self._rows_of_keys(postings, keys)
             rows.append(np.flatnonzero(np.bincount(key_rows[key_rows >= 0]) == len(terms)))
         return np.concatenate(rows)
 
     def occurrences(self, terms: Collection[str], field: int, rows: Rows) -> Iterator[Occurrences]:
         """Where terms occur in a field of some rows; the keys are indexes of `rows`."""
         for postings in self.statistics.parts:
-            term_numbers, keys, counts, lengths = postings.occurrences(terms, field)
+            numbers = numbers_of(terms, field)
+            of_terms, keys, counts, lengths = postings.occurrences(numbers, field)
             key_rows = self._rows_of_keys(postings, keys)
             at = np.full(
                 max(int(rows.max(initial=-1)), int(key_rows.max(initial=-1))) + 2, -1, np.int64
@@ -211,7 +227,7 @@ class WordIndex:
             # A document that does not count has the row -1: the last of `at`.
             in_rows = np.flatnonzero(at[key_rows] >= 0)
             yield Occurrences(
-                term_numbers[in_rows], at[key_rows[in_rows]], counts[in_rows], lengths[in_rows]
+                of_terms[in_rows], at[key_rows[in_rows]], counts[in_rows], lengths[in_rows]
             )
 
     def _rows_of_keys(self, postings: Postings, keys: Rows) -> Rows:

@@ -8,6 +8,7 @@ Texts are analysed in `language/analyser.py`, not here.
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -22,6 +23,8 @@ from numpy.typing import NDArray
 from anaphora.index.words.vocabulary import Vocabulary
 from anaphora.language.analyser import QueryWord, language_token
 from anaphora.language.languages.language import languages
+
+TermNumbers = NDArray[np.uint64]
 
 K1: Final = 1.2
 B: Final = 0.75
@@ -42,6 +45,10 @@ def _length_table() -> NDArray[np.float64]:
 
 _LENGTHS = _length_table()
 
+SHIFT: Final = 61
+_NUMBERED: Final = 16_384
+"""The most terms whose numbers are kept."""
+
 _SPARSE: Final = 16
 """From so many rows for each match on, matches are sorted instead of added to all rows."""
 
@@ -49,6 +56,18 @@ _SPARSE: Final = 16
 def idf(documents: int, holding: int) -> float:
     """Inverse document frequency of a term that `holding` of `documents` texts contain."""
     return math.log(1.0 + (documents - holding + 0.5) / (holding + 0.5))
+
+
+@lru_cache(maxsize=_NUMBERED)
+def term_number(term: str, field: int) -> int:
+    """The number of a term: those of one field lie together, words as written at the end."""
+    digest = hashlib.blake2b(term.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return (field << SHIFT) | (int.from_bytes(digest, "little") >> (64 - SHIFT))
+
+
+def numbers_of(terms: Iterable[str], field: int = 0) -> TermNumbers:
+    """The numbers of terms in a field, in order."""
+    return np.fromiter((term_number(term, field) for term in terms), np.uint64)
 
 
 def full_score(mass: float, lengths: NDArray[np.int32], average: float) -> NDArray[np.float64]:
@@ -59,10 +78,10 @@ def full_score(mass: float, lengths: NDArray[np.int32], average: float) -> NDArr
 
 
 class Occurrences(NamedTuple):
-    """Where terms occur: the number of the term, the key of the document, how often there, and how
-    many tokens the field of the document has."""
+    """Where terms occur: which of them, the key of the document, how often there, and how many
+    tokens the field of the document has."""
 
-    term_numbers: NDArray[np.int64]
+    of_terms: NDArray[np.int64]
     keys: NDArray[np.int64]
     counts: NDArray[Any]
     lengths: NDArray[Any]
@@ -83,11 +102,14 @@ class Postings(Protocol):
     def vocabulary(self) -> Vocabulary:
         """The words of its documents as written."""
 
-    def holding(self, term: str, field: int = 0) -> int:
-        """How many documents have a term in a field."""
+    def holding(self, number: int) -> int:
+        """How many documents have the term of a number."""
 
-    def occurrences(self, terms: Iterable[str], field: int = 0) -> Occurrences:
-        """Where these terms occur in a field."""
+    def holding_each(self, numbers: TermNumbers) -> NDArray[np.int64]:
+        """The same for each of several numbers."""
+
+    def occurrences(self, numbers: TermNumbers, field: int = 0) -> Occurrences:
+        """Where the terms of these numbers occur, with the lengths of a field."""
 
 
 def score(
@@ -97,16 +119,18 @@ def score(
 
     `weights` gives each term's idf, `average` is the average length of the field.
     """
-    occurrences = postings.occurrences(weights, field)
+    occurrences = postings.occurrences(numbers_of(weights, field), field)
     return occurrences.keys, bm25(occurrences, weights.values(), average)
 
 
-def bm25(occurrences: Occurrences, idfs: Collection[float], average: float) -> NDArray[np.float32]:
+def bm25(
+    occurrences: Occurrences, idfs: Collection[float] | NDArray[np.float64], average: float
+) -> NDArray[np.float32]:
     """The BM25 part of each occurrence; `idfs` has that of each term in order."""
-    numbers, _, counts, lengths = occurrences
+    of_terms, _, counts, lengths = occurrences
     saturation = counts + _saturation_of_lengths(average).take(lengths, mode="clip")
     factors = np.fromiter(idfs, np.float32, len(idfs)) * np.float32(K1 + 1.0)
-    parts: NDArray[np.float32] = factors.take(numbers) * counts / saturation
+    parts: NDArray[np.float32] = factors.take(of_terms) * counts / saturation
     return parts.astype(np.float32, copy=False)
 
 
@@ -123,16 +147,20 @@ def sum_by_row(
     if _SPARSE * len(rows) < int(rows.max(initial=0)):
         distinct_rows, places = np.unique(rows, return_inverse=True)
         return distinct_rows, np.bincount(places, parts, len(distinct_rows)).astype(np.float64)
-    sums = np.bincount(rows, parts).astype(np.float64)
-    matched_rows = np.flatnonzero(sums)
+    sums: NDArray[np.float64] = np.bincount(rows, parts).astype(np.float64)
+    matched_rows = np.flatnonzero(sums > 0)
     return matched_rows, sums[matched_rows]
 
 
 class MemoryPostings:
-    """Documents that are in no segment: by field, term → (key, occurrences, length)."""
+    """Documents that are in no segment: number of a term → (key, occurrences).
+
+    The fields that are asked for are those of lengths: the number of a term names its own.
+    """
 
     def __init__(self, fields: int = 1) -> None:
-        self._postings: list[dict[str, list[tuple[int, int, int]]]] = [{} for _ in range(fields)]
+        self._postings: dict[int, list[tuple[int, int]]] = {}
+        self._lengths: list[dict[int, int]] = [{} for _ in range(fields)]
         self.count = 0
         self.tokens = [0] * fields
         self._forms: dict[str, None] = {}
@@ -152,23 +180,29 @@ class MemoryPostings:
             self._vocabulary = None
         for number, text in enumerate(texts):
             words = text.split(" ") if text else []
-            postings = self._postings[number]
-            for term, occurrences in Counter(words).items():
-                postings.setdefault(term, []).append((key, occurrences, len(words)))
+            for term, count in Counter(words).items():
+                self._postings.setdefault(term_number(term, number), []).append((key, count))
+            self._lengths[number][key] = len(words)
             self.tokens[number] += len(words)
         self.count += 1
 
-    def holding(self, term: str, field: int = 0) -> int:
-        """How many documents have a term in a field."""
-        return len(self._postings[field].get(term, ()))
+    def holding(self, number: int) -> int:
+        """How many documents have the term of a number."""
+        return len(self._postings.get(number, ()))
 
-    def occurrences(self, terms: Iterable[str], field: int = 0) -> Occurrences:
-        """Where these terms occur in a field."""
+    def holding_each(self, numbers: TermNumbers) -> NDArray[np.int64]:
+        """The same for each of several numbers."""
+        return np.array([len(self._postings.get(n, ())) for n in numbers.tolist()], np.int64)
+
+    def occurrences(self, numbers: TermNumbers, field: int = 0) -> Occurrences:
+        """Where the terms of these numbers occur."""
         # Copies, since they are walked twice: documents may be added while an older view reads.
-        postings = [list(self._postings[field].get(term, ())) for term in terms]
-        entries = np.array(list(chain.from_iterable(postings)), np.int64).reshape(-1, 3)
-        term_numbers = np.repeat(np.arange(len(postings)), list(map(len, postings)))
-        return Occurrences(term_numbers, *entries.T)
+        postings = [list(self._postings.get(number, ())) for number in numbers.tolist()]
+        entries = np.array(list(chain.from_iterable(postings)), np.int64).reshape(-1, 2)
+        of_terms = np.repeat(np.arange(len(postings)), list(map(len, postings)))
+        lengths = [self._lengths[field][key] for key in entries[:, 0].tolist()]
+        keys, counts = entries.T
+        return Occurrences(of_terms, keys, counts, np.array(lengths, np.int64))
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +250,13 @@ class WordStatistics:
 
     def holding(self, term: str, field: int = 0) -> int:
         """How many documents have a term in a field."""
-        return sum(postings.holding(term, field) for postings in (*self.parts, *self.beside))
+        number = term_number(term, field)
+        return sum(postings.holding(number) for postings in (*self.parts, *self.beside))
+
+    def holding_each(self, numbers: TermNumbers) -> NDArray[np.int64]:
+        """How many documents have the term of each of these numbers."""
+        counts = (part.holding_each(numbers) for part in self.parts if part.count)
+        return sum(counts, np.zeros(len(numbers), np.int64))
 
     def average(self, field: int = 0) -> float:
         """The average length of a field: in the segment, or in memory if there is no segment."""

@@ -1,36 +1,38 @@
 """A segment: the words of documents in one file, by term, mapped into memory.
 
 Columns lie one after the other. A term is the hash of a token in a field: the file has no tokens,
-only the words as written (`forms`, for misspelt words; none in a sealed home). A document is erased
-in place: its postings, its key, and every term and word that no other one has, are overwritten.
+only the words as written (`forms`, for misspelt words; none in a sealed home). The forward list of
+a document has the places of its subjects among the terms. A document is erased in place: its
+postings, its forward list, its key, and every term and word that no other one has, are overwritten.
 Nothing else in a file ever changes.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import mmap
 import os
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.index.words.postings import Occurrences
+from anaphora.index.words.postings import Occurrences, TermNumbers
 from anaphora.index.words.vocabulary import Vocabulary
 
 WORD_INDEX_ERRORS: Final = (ValueError, OSError, KeyError, TypeError, IndexError)
 """Errors of a file that is torn, gone or of another form."""
 
-FORM: Final = "6"
+FORM: Final = "7"
 WORD: Final = 8
-SHIFT: Final = 61
+LINES_OF_DOCUMENTS: Final = ("keys",)
+"""Columns of text with a line for each document."""
+
 _LINE_END: Final = 10
 _TERMS: Final = 4_096
-"""Of how many terms it is cached where they are."""
+"""Of how many terms it is cached how many documents have them."""
 _FEW: Final = 16
 """More documents are looked for together."""
 
@@ -73,7 +75,13 @@ class Segment:
 
     def refresh(self) -> None:
         """Count again, since documents were erased in the file."""
-        self._ranges: dict[tuple[int, str], tuple[int, int, int]] = {}
+        columns, starts = self.columns, self.columns["starts"]
+        # How many documents have each term, and 0 at the end.
+        self._sizes = np.diff(starts, append=starts[-1:])
+        erased = np.flatnonzero(columns["places"] == 0)
+        np.subtract.at(self._sizes, np.searchsorted(starts, erased, side="right") - 1, 1)
+        self._forward_ends = np.cumsum(columns["forward_sizes"], dtype=np.int64)
+        self._holding: dict[int, int] = {}
         self.count = int(np.count_nonzero(self.columns["numbers"]))
         self.tokens = tuple(self.columns["lengths"].sum(axis=1, dtype=np.int64).tolist())
 
@@ -107,44 +115,55 @@ class Segment:
             self._vocabulary = Vocabulary(filter(None, lines_of(self.columns["forms"])))
         return self._vocabulary
 
-    def holding(self, term: str, field: int = 0) -> int:
-        """How many documents have a term in a field."""
-        return self._range(term, field)[2]
-
-    def _range(self, term: str, field: int) -> tuple[int, int, int]:
-        """Where the postings of a term begin and end, and how many count."""
+    def holding(self, number: int) -> int:
+        """How many documents have the term of a number."""
         # Cached: a query needs a term several times, and those of all languages each time.
-        known_range = self._ranges.get((field, term))
-        if known_range is None:
-            if len(self._ranges) >= _TERMS:
-                self._ranges = {}
-            terms, starts = self.columns["terms"], self.columns["starts"]
-            number = np.uint64(term_number(term, field))
-            at, known_range = int(np.searchsorted(terms, number)), (0, 0, 0)
-            if at < len(terms) and terms[at] == number:
-                first, end = starts[at : at + 2].tolist()
-                count = int(np.count_nonzero(self.columns["places"][first:end]))
-                known_range = first, end, count
-            self._ranges[field, term] = known_range
-        return known_range
+        count = self._holding.get(number)
+        if count is None:
+            if len(self._holding) >= _TERMS:
+                self._holding.clear()
+            (count,) = self.holding_each(np.array([number], np.uint64)).tolist()
+            self._holding[number] = count
+        return count
 
-    def occurrences(self, terms: Iterable[str], field: int = 0) -> Occurrences:
-        """Where these terms occur in a field; the keys are places."""
-        ranges = [self._range(term, field)[:2] for term in terms]
-        term_numbers = np.repeat(np.arange(len(ranges)), [end - first for first, end in ranges])
-        places, counts = (
-            np.concatenate([column[:0], *(column[first:end] for first, end in ranges)])
-            for column in (self.columns["places"], self.columns["counts"])
-        )
+    def holding_each(self, numbers: TermNumbers) -> NDArray[np.int64]:
+        """The same for each of several numbers."""
+        at, is_held = self._find_terms(numbers)
+        return np.where(is_held, self._sizes[at], 0)
+
+    def _find_terms(self, numbers: TermNumbers) -> tuple[Places, NDArray[np.bool_]]:
+        """The place of each of these numbers among the terms, and whether it is there."""
+        terms = self.columns["terms"]
+        at = np.searchsorted(terms, numbers)
+        is_held = at < len(terms)
+        is_held[is_held] = terms[at[is_held]] == numbers[is_held]
+        return at, is_held
+
+    def occurrences(self, numbers: TermNumbers, field: int = 0) -> Occurrences:
+        """Where the terms of these numbers occur, with the lengths of a field; keys are places."""
+        terms, is_held = self._find_terms(numbers)
+        first = self.columns["starts"][terms]
+        sizes = np.zeros(len(numbers), np.int64)
+        sizes[is_held] = self.columns["starts"][terms[is_held] + 1] - first[is_held]
+        of_terms = np.repeat(np.arange(len(numbers)), sizes)
+        at = np.arange(len(of_terms)) + (first - np.cumsum(sizes) + sizes)[of_terms]
+        places = self.columns["places"][at].astype(np.int64)
         if not places.all():
             counting = np.flatnonzero(places)
-            term_numbers, places, counts = (
-                term_numbers[counting],
-                places[counting],
-                counts[counting],
-            )
-        places = places.astype(np.int64)
-        return Occurrences(term_numbers, places, counts, self.columns["lengths"][field][places - 1])
+            of_terms, at, places = of_terms[counting], at[counting], places[counting]
+        lengths = self.columns["lengths"][field][places - 1]
+        return Occurrences(of_terms, places, self.columns["counts"][at], lengths)
+
+    def subjects_of(self, place: int) -> TermNumbers:
+        """The numbers of the terms of one document by which others are found beside it."""
+        terms = self.columns["forward"][self._forward_of(place)]
+        numbers: TermNumbers = self.columns["terms"][terms]
+        return numbers
+
+    def _forward_of(self, place: int) -> Places:
+        """Where the forward list of a document lies."""
+        end = self._forward_ends[place - 1]
+        return np.arange(end - self.columns["forward_sizes"][place - 1], end)
 
     # Erasing.
 
@@ -172,7 +191,10 @@ class Segment:
             self._overwrite(name, places - 1)
         for field in range(len(columns["lengths"])):
             self._overwrite("lengths", places - 1 + field * len(columns["numbers"]))
-        self._wipe("keys", places - 1)
+        for name in LINES_OF_DOCUMENTS:
+            self._wipe(name, places - 1)
+        for place in places.tolist():
+            self._overwrite("forward", self._forward_of(place))
         terms = np.unique(np.searchsorted(starts, postings, side="right") - 1)
         pairs = zip(starts[terms].tolist(), starts[terms + 1].tolist(), strict=True)
         unused = terms[[not columns["places"][first:end].any() for first, end in pairs]]
@@ -212,9 +234,3 @@ def lines_of(column: NDArray[np.uint8]) -> list[str]:
     """The lines of a column of text, "" for those that were wiped."""
     text = column.tobytes().replace(b"\0", b"").decode("utf-8", "surrogatepass")
     return text.split("\n")[1:-1]
-
-
-def term_number(term: str, field: int) -> int:
-    """The number of a term: those of one field lie together, words as written at the end."""
-    digest = hashlib.blake2b(term.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    return (field << SHIFT) | (int.from_bytes(digest, "little") >> (64 - SHIFT))

@@ -16,14 +16,24 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from anaphora.index.words.postings import term_number
 from anaphora.index.words.segment import (
     FORM,
+    LINES_OF_DOCUMENTS,
     WORD,
     Columns,
     checksum,
     lines_of,
-    term_number,
 )
+
+SUBJECTS: Final = "subjects"
+"""The field with forward lists: the terms by which other documents are found beside one."""
+
+_OF_DOCUMENTS: Final = ("numbers", "digests", "lengths", "forward_sizes")
+"""Columns with a cell for each document."""
+
+_OF_POSTINGS: Final = ("places", "counts")
+"""Columns with a cell for each posting."""
 
 _MOST: Final = 65_535
 """The most occurrences of a term in a document that are counted."""
@@ -49,13 +59,15 @@ class IndexedDocument:
 
 
 def columns_of(
-    documents: Sequence[IndexedDocument], fields: int, stop: Callable[[], bool] = lambda: False
+    documents: Sequence[IndexedDocument],
+    fields: Sequence[str],
+    stop: Callable[[], bool] = lambda: False,
 ) -> Columns:
     """The columns of documents. Raises CutShort once `stop` is true."""
     # By field, the words as written at the end: each term, with a number in order of its coming.
-    vocabularies: list[dict[str, int]] = [{} for _ in range(fields + 1)]
+    vocabularies: list[dict[str, int]] = [{} for _ in range(len(fields) + 1)]
     terms: list[list[int]] = [[] for _ in vocabularies]
-    lengths = np.zeros((fields + 1, len(documents)), np.int32)
+    lengths = np.zeros((len(fields) + 1, len(documents)), np.int32)
     for at, document in enumerate(documents):
         if stop():
             raise CutShort
@@ -74,10 +86,17 @@ def columns_of(
     order = np.argsort(numbers)
     ranks = np.argsort(order)
     room, first_rank, codes = len(documents) + 1, 0, [np.empty(0, np.int64)]
-    for vocabulary, field_terms, field_lengths in zip(vocabularies, terms, lengths, strict=True):
+    forward, forward_sizes = codes[0], np.zeros(len(documents), np.int64)
+    for name, vocabulary, field_terms, sizes in zip(
+        (*fields, "forms"), vocabularies, terms, lengths, strict=True
+    ):
         field_ranks = ranks[first_rank + np.array(field_terms, np.int64)]
-        codes.append(field_ranks * room + np.repeat(np.arange(1, room), field_lengths))
+        codes.append(field_ranks * room + np.repeat(np.arange(1, room), sizes))
         first_rank += len(vocabulary)
+        if name == SUBJECTS:
+            by_document = np.unique(codes[-1] % room * len(numbers) + field_ranks)
+            forward = by_document % len(numbers)
+            forward_sizes = np.bincount(by_document // len(numbers) - 1, minlength=room - 1)
     distinct_codes, counts = np.unique(np.concatenate(codes), return_counts=True)
     starts = np.searchsorted(distinct_codes, np.arange(len(numbers) + 1) * room)
     forms, first_form = list(vocabularies[-1]), len(numbers) - len(vocabularies[-1])
@@ -88,7 +107,9 @@ def columns_of(
         "counts": np.minimum(counts, _MOST).astype(np.uint16),
         "numbers": np.array([document.number for document in documents], np.int64),
         "digests": np.array([document.digest for document in documents], np.uint64),
-        "lengths": lengths[:fields],
+        "lengths": lengths[:-1],
+        "forward": forward.astype(np.uint32),
+        "forward_sizes": forward_sizes.astype(np.int32),
         "keys": _text(document.key for document in documents),
         "forms": _text(forms[at - first_form] for at in order[first_form:].tolist()),
     }
@@ -102,17 +123,17 @@ def select(columns: Columns, keep: NDArray[np.bool_]) -> Columns:
     used = starts[1:] > starts[:-1]
     forms = lines_of(columns["forms"])
     used_forms = used[len(used) - len(forms) :].tolist()
-    keys = lines_of(columns["keys"])
     chosen = np.flatnonzero(is_kept[1:])
+    forward = columns["forward"][np.repeat(is_kept[1:], columns["forward_sizes"])]
+    lines = {name: lines_of(columns[name]) for name in LINES_OF_DOCUMENTS}
     return {
         "terms": columns["terms"][used],
         "starts": np.append(starts[:-1][used], starts[-1]),
         "places": np.cumsum(is_kept).astype(np.uint32)[columns["places"][postings]],
         "counts": columns["counts"][postings],
-        "numbers": columns["numbers"][chosen],
-        "digests": columns["digests"][chosen],
-        "lengths": columns["lengths"][:, chosen],
-        "keys": _text(keys[at] for at in chosen.tolist()),
+        "forward": (np.cumsum(used, dtype=np.uint32) - np.uint32(1))[forward],
+        **{name: columns[name][..., chosen] for name in _OF_DOCUMENTS},
+        **{name: _text(lines[name][at] for at in chosen.tolist()) for name in lines},
         "forms": _text(form for form, is_used in zip(forms, used_forms, strict=True) if is_used),
     }
 
@@ -134,16 +155,16 @@ def join(old: Columns, new: Columns) -> Columns:
         (np.arange(len(old_shift)) + old_shift, np.arange(len(new_shift)) + new_shift)
     )
     joined: Columns = {"terms": terms, "starts": starts}
-    later_places = new["places"] + np.uint32(len(old["numbers"]))
-    for name, parts in (
-        ("places", (old["places"], later_places)),
-        ("counts", (old["counts"], new["counts"])),
-    ):
-        joined[name] = np.empty(len(targets), parts[0].dtype)
-        joined[name][targets] = np.concatenate(parts)
-    for name in ("numbers", "digests", "lengths"):
+    new = {**new, "places": new["places"] + np.uint32(len(old["numbers"]))}
+    for name in _OF_POSTINGS:
+        joined[name] = np.empty(len(targets), old[name].dtype)
+        joined[name][targets] = np.concatenate((old[name], new[name]))
+    forward = (of_old[old["forward"]], of_new[new["forward"]])
+    joined["forward"] = np.concatenate(forward).astype(np.uint32)
+    for name in _OF_DOCUMENTS:
         joined[name] = np.concatenate((old[name], new[name]), axis=-1)
-    joined["keys"] = _text((*lines_of(old["keys"]), *lines_of(new["keys"])))
+    for name in LINES_OF_DOCUMENTS:
+        joined[name] = _text((*lines_of(old[name]), *lines_of(new[name])))
     forms: dict[int, str] = {}
     for columns in (old, new):
         lines = lines_of(columns["forms"])
