@@ -18,7 +18,7 @@ from tests.memory_home import NOW, MemoryHome, memory_home
 from anaphora.errors import FilterError, InvalidInput
 from anaphora.index.vectors.ann import available
 from anaphora.rank.currency import answer_loss
-from anaphora.rank.statements import read_cues
+from anaphora.rank.statements import read_cues, read_statement
 from anaphora.recall.currency import Candidate, order_hits
 from anaphora.settings import EXACT_CAP
 from anaphora.store.records.rows import RecordLink
@@ -273,7 +273,7 @@ def test_what_was_replaced_stands_behind_also_where_it_waited_already() -> None:
     # That it is not known for sure lowers it: it waits among those that are still to come.
     unsure = (f"{TRIPS} a Saab, no idea.", 3, 0.62)
     unrelated = ("Nobody drives on Sundays.", 20, 0.2)
-    assert answer_loss(unsure[0], unsure[2], read_cues(TRIP_QUESTION)) > 0
+    assert answer_loss(read_statement(unsure[0]), unsure[2], read_cues(TRIP_QUESTION)) > 0
     found = _in_order(_trip_candidates((*TOLD, unsure, unrelated)))
     places = [one.index for one in found]
     assert places.count(5) == 1

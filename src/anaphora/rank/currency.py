@@ -94,7 +94,7 @@ class Statements:
     known), `assistant` (S,) whether by an assistant. `scores` (S,) is what they are ordered by,
     `meaning` (S,) the cosine to the question, 0 where it is not known. `asked_for` (S,): it is
     by whom the question names. `restated` (S,): how many times it was said again. `closeness` (S,):
-    the cosine to the best one, place 0 (NaN: not known).
+    the cosine to the best one, place 0 (NaN: not known). `known` are their readings, if they are.
     """
 
     texts: Sequence[str]
@@ -106,6 +106,7 @@ class Statements:
     asked_for: NDArray[np.bool_]
     restated: NDArray[np.int64] | None = None
     closeness: Floats = field(default_factory=lambda: np.empty(0, np.float32))
+    known: Sequence[StatementReading] = ()
 
     def __post_init__(self) -> None:
         if len(self.closeness) != len(self.texts):
@@ -117,7 +118,7 @@ class Statements:
     @cached_property
     def readings(self) -> list[StatementReading]:
         """What is read of each text."""
-        return [read_statement(text) for text in self.texts]
+        return list(self.known) or [read_statement(text) for text in self.texts]
 
     @cached_property
     def as_list(self) -> list[Statement]:
@@ -141,6 +142,7 @@ class Statements:
             self.asked_for[chosen_indexes],
             None if self.restated is None else self.restated[chosen_indexes],
             self.closeness[chosen_indexes],
+            [self.readings[index] for index in chosen_indexes],
         )
 
 
@@ -677,9 +679,8 @@ def _find_lifted(
     return [index for *_, index in sorted(lifted_ranks, reverse=True)]
 
 
-def answer_loss(text: str, score: float, cues: QuestionCues) -> float:
+def answer_loss(read: StatementReading, score: float, cues: QuestionCues) -> float:
     """What a short text of this score loses that only asks, or that says that it does not know."""
-    read = read_statement(text)
     if read.size > _SHORT:
         return 0.0
     question_words = read.words - read.told

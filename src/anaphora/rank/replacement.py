@@ -21,10 +21,9 @@ from numpy.typing import NDArray
 
 from anaphora.rank.currency_weights import CONSTANT, REPLACES
 from anaphora.rank.frames import Frame, compare_frames
-from anaphora.rank.statements import StatementReading, tokens_of_time
+from anaphora.rank.statements import StatementKeys, StatementReading, tokens_of_time
 from anaphora.rank.subjects import (
     OF_KEYS,
-    StatementKeys,
     agreement,
     name_subject,
     name_value,

@@ -33,7 +33,7 @@ from anaphora.rank.currency import (
 from anaphora.rank.odds import probability_of
 from anaphora.rank.replacement import PairJudge, judge_pairs
 from anaphora.rank.silence import Lane
-from anaphora.rank.statements import read_cues, read_statement
+from anaphora.rank.statements import StatementReading, read_cues, read_statement
 from anaphora.rank.subjects import read_keys
 from anaphora.recall.likelihood import Likelihood, without_tail
 from anaphora.recall.passages import FAR
@@ -69,7 +69,8 @@ class Candidate:
     """A scored text: its index among the scores, and what its order depends on.
 
     `at` is when it was said, in seconds (NaN: not known); `asked_for`: by whom the question names.
-    `passage` is the part of a very long text that is compared, None where that is all of it.
+    `passage` is the part of a very long text that is compared, None where that is all of it; `kept`
+    is what was read of that when it was stored ("": nothing).
     `copies` are the indexes of those that say the same, oldest first; `restated` is how many times
     it was said again. `group` is the score of its group, None for its own. `changes` are what was
     added to its score since its lane gave it. `older_than` is the index of what replaces it and
@@ -91,6 +92,7 @@ class Candidate:
     assistant: bool = False
     asked_for: bool = False
     passage: str | None = None
+    kept: str = ""
     copies: tuple[int, ...] = ()
     restated: int = 0
     group: float | None = None
@@ -119,9 +121,11 @@ class Candidate:
         return probability_of(self.read)
 
     @property
-    def compared_text(self) -> str:
-        """Its own words, as they are compared: without what it quotes of a recall."""
-        return _compared_text(self.passage or self.text)
+    def reading(self) -> StatementReading:
+        """What is read of its own words: without what it quotes of a recall."""
+        if self.kept:
+            return read_statement(self.text, self.kept)
+        return read_statement(_compared_text(self.passage or self.text))
 
     @property
     def wording(self) -> tuple[str, str, bool]:
@@ -264,9 +268,7 @@ class _Groups:
             self._pushed += 1
 
     def _lower(self, candidate: Candidate) -> Candidate:
-        lost_score = answer_loss(
-            candidate.compared_text, candidate.score, read_cues(self._question)
-        )
+        lost_score = answer_loss(candidate.reading, candidate.score, read_cues(self._question))
         if not lost_score:
             return candidate
         changes = {**candidate.changes, "unanswered": -lost_score}
@@ -303,11 +305,7 @@ class _Groups:
             remaining = [member for index, member in members.items() if index != leader.index]
             marks = marks | self._judge(leader, remaining, closeness_by_index)[1]
         marked_indexes = [index for index in members if index in marks]
-        taking_back = [
-            index
-            for index in marked_indexes
-            if read_statement(members[index].compared_text).negated
-        ]
+        taking_back = [index for index in marked_indexes if members[index].reading.negated]
         front, outdated_indexes = arrange_group(
             best.index, lifted_indexes, marked_indexes, self._question, taking_back
         )
@@ -333,7 +331,7 @@ class _Groups:
         # A score falls with every second: what lies behind six digits decides nothing.
         rows = tuple(
             (
-                member.compared_text,
+                member.reading,
                 member.at,
                 member.speaker,
                 member.assistant,
@@ -359,9 +357,8 @@ class _Groups:
 
     def _was_shown(self, best: Candidate) -> bool:
         """Whether a group about the same thing as this one's best showed what it replaced."""
-        text = best.compared_text
-        about = frozenset(read_keys(read_statement(text), best.speaker).subjects)
-        words = read_statement(text).words | about
+        about = read_keys(best.reading, best.speaker).subjects
+        words = best.reading.words | about
         for subjects, words_shown in self._shown:
             if subjects and about and (subjects <= words or about <= words_shown):
                 return True
@@ -387,7 +384,9 @@ class _Groups:
             self._push(member, BEHIND)
 
 
-_Judged: TypeAlias = tuple[str, float, str, bool, float, float, bool, int, float | None, bool]
+_Judged: TypeAlias = tuple[
+    StatementReading, float, str, bool, float, float, bool, int, float | None, bool
+]
 
 
 @lru_cache(maxsize=512)
@@ -398,11 +397,20 @@ def _judge(
     judge: PairJudge,
 ) -> GroupJudgement:
     """What a group makes of its best one; most of a repeated question."""
-    texts, at, speakers, assistant, scores, meaning, asked_for, restatements, closeness, coming = (
-        zip(*judged, strict=True)
-    )
+    (
+        readings,
+        at,
+        speakers,
+        assistant,
+        scores,
+        meaning,
+        asked_for,
+        restatements,
+        closeness,
+        coming,
+    ) = zip(*judged, strict=True)
     statements = Statements(
-        texts,
+        [reading.text for reading in readings],
         put_coming_first(np.array(at), np.array(coming)),
         speakers,
         np.array(assistant),
@@ -411,6 +419,7 @@ def _judge(
         np.array(asked_for),
         np.array(restatements),
         np.array(closeness, np.float32),
+        readings,
     )
     return judge_group(statements, question, THRESHOLD, spans, judge)
 

@@ -34,7 +34,7 @@ from anaphora.rank.sought import (
     find_terms_in_title,
     read_question_terms,
 )
-from anaphora.rank.statements import read_cues, read_statement
+from anaphora.rank.statements import read_cues
 
 if TYPE_CHECKING:
     from anaphora.recall.currency import Candidate
@@ -97,9 +97,7 @@ class Likelihood:
         present = frozenset().union(*(_terms_in(candidate, subject) for candidate in head))
         unseen = word_share(len(sought.terms - present), len(sought.terms))
         # What only asks, or does not know, is no answer however near it is.
-        telling = [
-            candidate for candidate in head if not answer_loss(candidate.compared_text, 1.0, cues)
-        ]
+        telling = [candidate for candidate in head if not answer_loss(candidate.reading, 1.0, cues)]
         meaning = max(map(_meaning, telling or head), default=0.0)
         ranked_hits = sorted(head, key=_meaning, reverse=True)
         first_meaning, second = (*map(_meaning, ranked_hits[:2]), 0.0, 0.0)[:2]
@@ -149,7 +147,7 @@ class Likelihood:
             meaning=_meaning(candidate) if self.calibrated else 0.0,
             missing=word_share(missing, len(sought.terms)),
             place=place,
-            asks=read_statement(candidate.compared_text).asks,
+            asks=candidate.reading.asks,
             lead=_meaning(candidate) - best_other if self.calibrated else 0.0,
             few=self.few,
             many=self.many,
@@ -189,7 +187,7 @@ class Likelihood:
 
 def _terms_in(candidate: Candidate, question: str) -> frozenset[str]:
     """The words of a question that a candidate holds: its text, its speaker's name or its title."""
-    terms = find_held_terms(question, bearing_parts(question, candidate.text))
+    terms = find_held_terms(question, bearing_parts(question, candidate.text), candidate.kept)
     if candidate.asked_for:
         terms |= find_held_terms(question, candidate.speaker)
     if candidate.title:

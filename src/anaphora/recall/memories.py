@@ -281,6 +281,11 @@ class MemoryRecall:
             )
         return records
 
+    def reading_of(self, record_id: str) -> str:
+        """What was read of a memory or note that is on disk, "" for none."""
+        reading = self.index.reading_of(record_id)
+        return reading or ("" if self.notes is None else self.notes.index.reading_of(record_id))
+
     def excluded(self, lookup: MemoryQuery) -> Candidates:
         """The candidates there would be if all might be shown, each with why it may not."""
         candidates = self.index.excluded(lookup)
@@ -404,6 +409,7 @@ class _AnswerBuilder:
     _scores: MemoryScores = field(init=False)
     _indexes: dict[str, int] = field(init=False)
     _read: dict[str, MemoryRecord] = field(default_factory=dict)
+    _kept: dict[str, str] = field(default_factory=dict)
     _related: dict[str, list[tuple[str, float]]] = field(default_factory=dict)
     _titles: dict[str, str] = field(default_factory=dict)
     # How many are looked up at once, since a group of each is likely to be made.
@@ -571,6 +577,7 @@ class _AnswerBuilder:
             0.0 if meaning is None else float(meaning[index]),
             # What was said again holds from then on.
             noted_at / 1e6 if self._lane.by_currency else 0.0,
+            kept="" if record is None else self._find_kept(record.id),
             restated=int(columns.count[index]),
             closeness=closeness,
             title="" if record is None else self._title(record),
@@ -578,6 +585,11 @@ class _AnswerBuilder:
             coming=noted_at > now,
             timely=columns.timely is not None and bool(columns.timely[index]),
         )
+
+    def _find_kept(self, record_id: str) -> str:
+        if record_id not in self._kept:
+            self._kept[record_id] = self._lane.reading_of(record_id)
+        return self._kept[record_id]
 
     def _title(self, record: MemoryRecord) -> str:
         if record.id not in self._titles:
