@@ -548,8 +548,7 @@ def related_ids(home: MemoryHome, limit: int, *record_ids: str) -> dict[str, lis
     index = home.open_index()
     index.sync()
     related = index.related(asked(home, "", limit=limit), index.subjects(record_ids))
-    ids = related.candidates.columns.ids
-    return {key: [ids[at] for at in places] for key, (places, _) in related.of.items()}
+    return {key: [record_id for record_id, _ in pairs] for key, pairs in related.of.items()}
 
 
 @SIDES
@@ -560,10 +559,12 @@ def test_related_memories_are_the_same_looked_up_together(home: MemoryHome) -> N
     index = home.open_index()
     index.sync()
     together = index.related(query, index.subjects(record_ids))
-    ids = together.candidates.columns.ids
-    for record_id, (places, closeness) in together.of.items():
-        alone = index.related(query, index.subjects([record_id]))
-        alone_places, alone_closeness = alone.of[record_id]
-        alone_ids = alone.candidates.columns.ids
-        assert [ids[at] for at in places] == [alone_ids[at] for at in alone_places]
-        assert closeness == pytest.approx(alone_closeness, nan_ok=True)
+    assert len(together.of) == len(record_ids)
+    assert {i for pairs in together.of.values() for i, _ in pairs} == {
+        *together.candidates.columns.ids
+    }
+    for record_id, pairs in together.of.items():
+        alone = index.related(query, index.subjects([record_id])).of[record_id]
+        assert [i for i, _ in pairs] == [i for i, _ in alone]
+        assert [c for _, c in pairs] == pytest.approx([c for _, c in alone], nan_ok=True)
+    assert not index.related(query, index.subjects(["unknown"])).of

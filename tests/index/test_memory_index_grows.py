@@ -222,9 +222,8 @@ def _found(index: MemoryIndex, home: MemoryHome, question: str) -> dict[str, flo
 
 def _relatives(index: MemoryIndex, home: MemoryHome, ids: list[str]) -> dict[str, set[str]]:
     query = MemoryQuery(moment=home.now, limit=1_000)
-    related = index.related(query, index.subjects(ids))
-    of = related.candidates.columns.ids
-    return {key: {of[place] for place in places} for key, (places, _) in related.of.items()}
+    related = index.related(query, index.subjects(ids)).of
+    return {key: {record_id for record_id, _ in pairs} for key, pairs in related.items()}
 
 
 def _write(index: MemoryIndex) -> None:
@@ -256,7 +255,7 @@ def _assert_forgotten(home: MemoryHome, numbers: list[int], ids: list[str]) -> N
     segment = _file(home).open()
     assert segment is not None
     terms = [f"marked{number}x" for number in numbers]
-    assert not any(segment.holding_each(numbers_of(terms, field)).any() for field in (0, 1))
+    assert not any(segment.holding(numbers_of(terms, field)).any() for field in (0, 1))
     files = sorted((home.root / "index" / "words").iterdir())
     data = b"".join(one.read_bytes() for one in files)
     assert not [number for number in numbers if f"marked{number}x".encode() in data]

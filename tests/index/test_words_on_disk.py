@@ -172,7 +172,7 @@ def test_no_word_of_what_is_erased_stays(tmp_path: Path) -> None:
     segment = file.open()
     assert segment is not None
     assert (segment.count, segment.keys) == (1, ["", "id-1"])
-    holding = segment.holding_each(numbers_of(("safe", "xylograph"))).tolist()
+    holding = segment.holding(numbers_of(("safe", "xylograph"))).tolist()
     assert holding == [1, 0]
     assert segment.columns["forward"][:3].tolist() == [0, 0, 0]
     assert sorted(segment.subjects_of(2)) == sorted(numbers_of(("safe", "red"), 1))

@@ -299,20 +299,12 @@ class MemoryRecall:
         """For each id that an index has, what the indexes hold about the same."""
         from anaphora.index.memories.state import Related
 
-        lookup, subjects = replace(lookup, limit=RELATED), self.index.subjects(record_ids)
-        if self.notes is None or not len(self.notes.index):
-            return self.index.related(lookup, subjects)
-        subjects |= self.notes.index.subjects(record_ids)
-        related, notes = (i.related(lookup, subjects) for i in (self.index, self.notes.index))
-        count = len(related.candidates.columns.ids)
-        of = {
-            record_id: (
-                np.concatenate((places, notes.of[record_id][0] + count)),
-                np.concatenate((closeness, notes.of[record_id][1])),
-            )
-            for record_id, (places, closeness) in related.of.items()
-        }
-        return Related(_join(related.candidates, notes.candidates), of)
+        notes = () if self.notes is None or not len(self.notes.index) else (self.notes.index,)
+        indexes = (self.index, *notes)
+        subjects = {k: terms for i in indexes for k, terms in i.subjects(record_ids).items()}
+        parts = [index.related(replace(lookup, limit=RELATED), subjects) for index in indexes]
+        of = {key: [pair for part in parts for pair in part.of[key]] for key in subjects}
+        return Related(_join(*(part.candidates for part in parts)), of)
 
     def _find_candidates(self, lookup: MemoryQuery) -> tuple[Candidates, ...]:
         """Those of each index: the very same ones while nothing changed and nothing expired."""
@@ -410,7 +402,7 @@ class _AnswerBuilder:
     _indexes: dict[str, int] = field(init=False)
     _read: dict[str, MemoryRecord] = field(default_factory=dict)
     _kept: dict[str, str] = field(default_factory=dict)
-    _related: dict[str, list[tuple[str, float]]] = field(default_factory=dict)
+    _related: dict[str, Sequence[tuple[str, float]]] = field(default_factory=dict)
     _titles: dict[str, str] = field(default_factory=dict)
     # How many are looked up at once, since a group of each is likely to be made.
     _ahead: int = GROUPS
@@ -634,9 +626,7 @@ class _AnswerBuilder:
             for record_id in new_ids:
                 self._indexes[record_id] = len(self._indexes)
         self._records(ids)
-        for record_id, (places, closeness) in related.of.items():
-            related_ids = (ids[place] for place in places.tolist())
-            self._related[record_id] = [*zip(related_ids, closeness.tolist(), strict=True)]
+        self._related |= related.of
 
     def _records(self, ids: Iterable[str]) -> Mapping[str, MemoryRecord]:
         """What is known of these ids, and of others: each is read once, after the search."""

@@ -420,8 +420,9 @@ class MemoryIndex:
             while not self._life.cut_short.is_set() and not self._life.worker.stopping.is_set():
                 if self._is_due():
                     self.settle(vectors=self._state.vectors.due())
-                if self.read_ahead():
-                    return
+                with self._life.writing("readings") as is_alone:
+                    if not is_alone or self.read_ahead():
+                        return
 
     def _find_unread(self) -> list[int]:
         """The rows on disk that are to be read next. In a sealed home no words are on disk."""

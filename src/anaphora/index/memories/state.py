@@ -93,14 +93,14 @@ class Candidates:
 
 @dataclass(frozen=True, slots=True)
 class Related:
-    """M memories that share words with others, each once.
+    """Memories that share words with others, each once.
 
-    `of` has, by the id of each of those others, the places of its own among them, and their cosines
-    to it (NaN: unknown).
+    `of` has, by the id of each of those others, its own with their cosines to it (NaN: unknown),
+    the closest by words first.
     """
 
     candidates: Candidates
-    of: Mapping[str, tuple[NDArray[np.int64], NDArray[np.float64]]]
+    of: Mapping[str, Sequence[tuple[str, float]]]
 
 
 @lru_cache(maxsize=16)
@@ -183,26 +183,21 @@ class MemoryState:
         They are about the same as that memory, however far from the query, for which they are
         scored.
         """
-        with_cosines = query.vector is not None
-        if not len(self.rows):
-            none = (np.empty(0, np.int64), np.empty(0))
-            return Related(_nothing(seq, cosines=with_cosines), dict.fromkeys(subjects, none))
         visible = self._filter(query, self._visible(query, seq).value)
         sharing = self.words.sharing([*subjects.values()], visible, query.limit)
-        rows = np.array([*dict.fromkeys(np.concatenate(sharing).tolist())], np.int64)
-        near = Nearest(np.empty(0, np.int64), np.empty(0)) if with_cosines else None
+        rows = np.array(
+            [*dict.fromkeys(row for rows in sharing for row in rows.tolist())], np.int64
+        )
+        near = None if query.vector is None else Nearest(np.empty(0, np.int64), np.empty(0))
         looked_up, matches = self.words.match_question(query.terms)
         columns = self._columns(rows, query, near, matches.of(rows), looked_up)
-        place_of = {row: place for place, row in enumerate(rows.tolist())}
-        of = {}
-        for record_id, rows in zip(subjects, sharing, strict=True):
-            places = np.array([place_of[row] for row in rows.tolist()], np.int64)
-            of[record_id] = places, self._find_closeness(record_id, rows, with_cosines)
-        return Related(Candidates(columns, ("",) * len(place_of), version=seq), of)
-
-    def _find_closeness(self, record_id: str, rows: Rows, with_cosines: bool) -> Shares:
-        row = self.rows.row(record_id) if with_cosines else -1
-        return self.vectors.closeness(row, rows) if row >= 0 else np.full(len(rows), np.nan)
+        ids, of = self.rows.ids, {}
+        for record_id, related_rows in zip(subjects, sharing, strict=True):
+            row = -1 if near is None else self.rows.row(record_id)
+            cosines = self.vectors.closeness(row, related_rows)
+            related_ids = (ids[related_row] for related_row in related_rows.tolist())
+            of[record_id] = [*zip(related_ids, cosines.tolist(), strict=True)]
+        return Related(Candidates(columns, ("",) * len(rows), version=seq), of)
 
     def _filter(self, query: MemoryQuery, keep: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """The rows of `keep` that the times and the filter of a query let through."""
@@ -263,7 +258,7 @@ class MemoryState:
             nearest = self.vectors.nearest(query.vector, keep, query.limit)
             pending = self.vectors.count_missing(keep)
         looked_up, matches = self.words.match_question(query.terms)
-        rows = self._best_matches(matches, keep, query).rows
+        rows = self._best_matches(matches, keep, query)
         if nearest is not None:
             is_new = np.isin(rows, nearest.rows, invert=True)
             rows = np.concatenate((nearest.rows, rows[is_new]))
@@ -279,9 +274,7 @@ class MemoryState:
             columns, none, self._list_degraded(nearest), pending, notices, searched=searched_count
         )
 
-    def _best_matches(
-        self, matches: Matches, keep: NDArray[np.bool_], query: MemoryQuery
-    ) -> Matches:
+    def _best_matches(self, matches: Matches, keep: NDArray[np.bool_], query: MemoryQuery) -> Rows:
         """Rows of `keep` that match words: the best `limit` and those that tie with the last, but
         not with ever so many of them; or all."""
         is_visible = keep[matches.rows]
@@ -292,8 +285,8 @@ class MemoryState:
             good = shares >= least_share
             if np.count_nonzero(good) > max(_MOST_MATCHES, query.limit):
                 good = shares > least_share
-            rows, shares = rows[good], shares[good]
-        return Matches(rows, shares)
+            rows = rows[good]
+        return rows
 
     def _columns(
         self,

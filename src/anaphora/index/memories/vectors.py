@@ -258,13 +258,16 @@ class MemoryVectors:
         return cosines
 
     def closeness(self, row: int, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-        """The cosine of each of these few rows to another one; NaN if either has no vector."""
+        """The cosine of each of these few rows to another one; NaN if either has no vector.
+
+        All are NaN for the row -1.
+        """
         closeness = np.full(len(rows), np.nan)
-        text = int(self._entry[row])
+        text = int(self._entry[row]) if row >= 0 else -1
         if text >= 0:
             view = self._matrix.view()
             vector = view.parts[view.starts[text]]
-        elif self._in_ann[row]:
+        elif row >= 0 and self._in_ann[row]:
             parts = [
                 part
                 for batch in self._vectors.data_of(self._embedder, [self._ids[row]])

@@ -96,24 +96,24 @@ class MemoryWords:
         a text has no others.
         """
         statistics, count = self.index.statistics, len(visible)
-        of_texts = np.repeat(np.arange(len(subjects)), list(map(len, subjects)))
+        sizes = np.array([len(terms) for terms in subjects], np.int64)
+        of_texts = np.repeat(np.arange(len(subjects)), sizes)
         numbers = np.concatenate([np.empty(0, np.uint64), *subjects])
         holding = statistics.holding_each(numbers)
         is_telling = holding <= COMMON
         is_telling |= np.bincount(of_texts, is_telling, len(subjects))[of_texts] == 0
         documents = max(statistics.documents, LEAST_DOCUMENTS)
         idfs = np.log(1.0 + (documents - holding + 0.5) / (holding + 0.5))
-        masses = np.bincount(of_texts, idfs, len(subjects)).tolist()
-        of_terms, rows, parts = self.index.entries(numbers[is_telling], idfs[is_telling])
+        worths = idfs / np.bincount(of_texts, idfs, len(subjects))[of_texts]
+        of_terms, rows, parts = self.index.entries(numbers[is_telling], worths[is_telling])
         # Those of the first text, then those of the second.
         places = of_texts[is_telling][of_terms] * count + rows
         is_visible = visible[rows]
         places, sums = sum_by_row(places[is_visible], parts[is_visible])
+        shares = _share(sums, 1.0)
         ends = np.searchsorted(places, count * np.arange(len(subjects) + 1)).tolist()
         return [
-            -best_of(
-                text * count - places[first:end], _share(sums[first:end], masses[text]), limit
-            )[0]
+            -best_of(text * count - places[first:end], shares[first:end], limit)[0]
             for text, (first, end) in enumerate(pairwise(ends))
         ]
 
@@ -131,7 +131,7 @@ class MemoryWords:
         weights = _weights(lookup)
         if not weights:
             return Matches(np.empty(0, np.int64), np.empty(0))
-        numbers, matches, parts = self._find_entries(weights)
+        numbers, matches, parts = self.index.entries(numbers_of(weights), weights.values())
         rows, sums = sum_by_row(matches, parts)
         shares = _share(sums, lookup.mass)
         self._raise_rare(lookup, weights, numbers, matches, rows, shares)
@@ -147,9 +147,7 @@ class MemoryWords:
         shares: Shares,
     ) -> None:
         """Give the rows with rare words their least share."""
-        holding = self.index.statistics.holding
-        is_rare = np.array([holding(term) <= RARE for term in weights])
-        entries = np.flatnonzero(is_rare[numbers])
+        entries = np.flatnonzero(np.bincount(numbers)[numbers] <= RARE)
         if not len(entries):
             return
         rare_rows, places = np.unique(matches[entries], return_inverse=True)
@@ -182,19 +180,16 @@ class MemoryWords:
         """The share that the title of each of these rows matches, shape of `rows`."""
         if not lookup.titles:
             return np.zeros(len(rows))
-        _, matches, parts = self._find_entries(lookup.titles)
+        _, matches, parts = self.index.entries(numbers_of(lookup.titles), lookup.titles.values())
         title_rows, sums = sum_by_row(matches, parts)
         return Matches(title_rows, _share(sums, lookup.mass)).of(rows)
 
     def holding(self, tokens: Sequence[str], count: int) -> NDArray[np.bool_]:
         """Which of `count` rows have any of these tokens, shape (count,)."""
         mask = np.zeros(count, np.bool_)
-        _, rows, _ = self._find_entries(dict.fromkeys(map(self.index.term, tokens), 1.0))
-        mask[rows] = True
+        numbers = numbers_of(map(self.index.term, tokens))
+        mask[self.index.occurrences(numbers).keys] = True
         return mask
-
-    def _find_entries(self, weights: Mapping[str, float]) -> tuple[Rows, Rows, NDArray[np.float32]]:
-        return self.index.entries(numbers_of(weights), weights.values())
 
 
 def _weights(lookup: Lookup) -> dict[str, float]:

@@ -7,7 +7,7 @@ scores are used for is up to the word indexes of memories and sections.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from typing import Any, TypeVar
 
@@ -19,12 +19,10 @@ from anaphora.index.words.file import WordFile, WordPlan
 from anaphora.index.words.postings import (
     MemoryPostings,
     Occurrences,
-    Postings,
     TermNumbers,
     WordStatistics,
     bm25,
     numbers_of,
-    score,
 )
 from anaphora.index.words.segment import Segment
 from anaphora.index.words.writing import SUBJECTS, IndexedDocument
@@ -181,77 +179,35 @@ class WordIndex:
         return ""
 
     def entries(
-        self, numbers: TermNumbers, idfs: Collection[float] | Scores
+        self, numbers: TermNumbers, idfs: Collection[float] | Scores, field: int = 0
     ) -> tuple[Rows, Rows, NDArray[np.float32]]:
-        """Where terms occur: which of them, the row, the BM25 part by the first field's length."""
-        of_terms, rows = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
-        parts = [np.empty(0, np.float32)]
-        average = self.statistics.average()
-        for postings in self.statistics.parts:
-            if postings.count:
-                occurrences = postings.occurrences(numbers)
-                key_rows = self._rows_of_keys(postings, occurrences.keys)
-                counting = key_rows >= 0
-                of_terms.append(occurrences.of_terms[counting])
-                rows.append(key_rows[counting])
-                parts.append(bm25(occurrences, idfs, average)[counting])
-        return np.concatenate(of_terms), np.concatenate(rows), np.concatenate(parts)
-
-    def best(self, weights: Sequence[Mapping[str, float]], limit: int) -> tuple[Rows, Scores]:
-        """The rows of the segment with the `limit` highest sums of their fields' BM25, best first.
-
-        `weights` has the terms' weights for each field.
-        """
-        if self.segment is None:
-            return np.empty(0, np.int64), np.empty(0)
-        return best_of(*self._sums(self.segment, weights), limit)
-
-    def in_memory(self, weights: Sequence[Mapping[str, float]]) -> tuple[Rows, Scores]:
-        """Waiting rows that match, with the sum of their fields' BM25."""
-        return self._sums(self.postings, weights)
-
-    def _sums(
-        self, postings: Postings, weights: Sequence[Mapping[str, float]]
-    ) -> tuple[Rows, Scores]:
-        key_rows, parts = [np.empty(0, np.int64)], [np.empty(0, np.float32)]
-        for field, field_weights in enumerate(weights):
-            matches, scores = score(postings, field_weights, self.statistics.average(field), field)
-            key_rows.append(self._rows_of_keys(postings, matches))
-            parts.append(scores)
-        rows = np.concatenate(key_rows)
-        counting = rows >= 0
-        sums: Scores = np.bincount(rows[counting], np.concatenate(parts)[counting]).astype(float)
-        matching = np.flatnonzero(sums)
-        return matching, sums[matching]
+        """Where terms occur: which of them, the row, the BM25 part by the lengths of a field."""
+        occurrences = self.occurrences(numbers, field)
+        parts = bm25(occurrences, idfs, self.statistics.average(field))
+        return occurrences.of_terms, occurrences.keys, parts
 
     def with_all(self, terms: Collection[str]) -> Rows:
         """The rows that have all these distinct terms in the first field."""
-        rows = [np.empty(0, np.int64)]
-        for postings in self.statistics.parts:
-            keys = postings.occurrences(numbers_of(terms)).keys
-            key_rows = self._rows_of_keys(postings, keys)
-            rows.append(np.flatnonzero(np.bincount(key_rows[key_rows >= 0]) == len(terms)))
-        return np.concatenate(rows)
+        rows = self.occurrences(numbers_of(terms)).keys
+        return np.flatnonzero(np.bincount(rows) == len(terms))
 
-    def occurrences(self, terms: Collection[str], field: int, rows: Rows) -> Iterator[Occurrences]:
-        """Where terms occur in a field of some rows; the keys are indexes of `rows`."""
+    def occurrences(self, numbers: TermNumbers, field: int = 0) -> Occurrences:
+        """Where the terms of these numbers occur, with the lengths of a field; keys are rows."""
+        parts: list[Occurrences] = []
         for postings in self.statistics.parts:
-            numbers = numbers_of(terms, field)
-            of_terms, keys, counts, lengths = postings.occurrences(numbers, field)
-            key_rows = self._rows_of_keys(postings, keys)
-            at = np.full(
-                max(int(rows.max(initial=-1)), int(key_rows.max(initial=-1))) + 2, -1, np.int64
-            )
-            at[rows] = np.arange(len(rows))
-            # A document that does not count has the row -1: the last of `at`.
-            in_rows = np.flatnonzero(at[key_rows] >= 0)
-            yield Occurrences(
-                of_terms[in_rows], at[key_rows[in_rows]], counts[in_rows], lengths[in_rows]
-            )
-
-    def _rows_of_keys(self, postings: Postings, keys: Rows) -> Rows:
-        """The row of each key of postings, -1 for a document that does not count."""
-        return self._row_of[keys] if postings is self.segment else keys
+            if postings.count or not parts:
+                occurrences = postings.occurrences(numbers, field)
+                if postings is self.segment:
+                    rows = self._row_of[occurrences.keys]
+                    counting = rows >= 0
+                    columns = occurrences._replace(keys=rows)
+                    occurrences = Occurrences(*(column[counting] for column in columns))
+                parts.append(occurrences)
+        return (
+            parts[0]
+            if len(parts) == 1
+            else Occurrences(*map(np.concatenate, zip(*parts, strict=True)))
+        )
 
     def places(self, rows: Rows) -> Rows:
         """The place of each row's document in the segment, 0 for a row without one."""

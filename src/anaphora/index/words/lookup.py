@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Final, TypeAlias
 
-from anaphora.index.words.postings import WordStatistics, idf
+from anaphora.index.words.postings import WordStatistics, idf, numbers_of
 from anaphora.language.analyser import QueryWord, token_of
 from anaphora.language.languages.language import ENGLISH
 
@@ -96,9 +97,18 @@ class _Looking:
         mass = 0.0
         # The languages of the texts, as far as these have tokens of their own.
         self._codes = self._statistics.languages(self._term_of)
-        for word in words:
-            query_word = word if isinstance(word, QueryWord) else QueryWord((word,))
-            part = self._add_word(query_word)
+        query_words = [
+            word if isinstance(word, QueryWord) else QueryWord((word,)) for word in words
+        ]
+        # Counted once: texts are looked up by the same few thousand words again and again.
+        counts_by_word = self._statistics.holders
+        if len(counts_by_word) >= _WORDS:
+            counts_by_word.clear()
+        new_words = [word for word in query_words if word not in counts_by_word]
+        new_counts = self._count_holders(*(word.tokens_in(self._codes) for word in new_words))
+        counts_by_word.update(zip(new_words, new_counts, strict=True))
+        for query_word in query_words:
+            part = self._add_word(query_word, counts_by_word[query_word])
             if not part and unheld:
                 # It counts in the mass although nothing matches it.
                 part = idf(self._documents, 0)
@@ -116,16 +126,8 @@ class _Looking:
             tuple(self._exact),
         )
 
-    def _add_word(self, word: QueryWord) -> float:
+    def _add_word(self, word: QueryWord, counts: dict[str, int]) -> float:
         """Add the terms of a word; its weight in the mass, 0 if no text contains it."""
-        # Counted once: texts are looked up by the same few thousand words again and again.
-        counts_by_word = self._statistics.holders
-        counts = counts_by_word.get(word)
-        if counts is None:
-            counts = self._count_holders(word.tokens_in(self._codes))
-            if len(counts_by_word) >= _WORDS:
-                counts_by_word.clear()
-            counts_by_word[word] = counts
         if word.exact:
             self._exact.append(tuple(counts))
         if counts:
@@ -138,16 +140,21 @@ class _Looking:
         # Another version or code is not a misspelling of this one.
         return self._add_nearest(word) if word.form and not word.exact else 0.0
 
-    def _count_holders(self, tokens: Iterable[str]) -> dict[str, int]:
-        statistics, counts = self._statistics, {}
-        for token in tokens:
-            term, title_term = self._term_of(token), self._term_of(TITLE + token)
-            if count := statistics.holding(term):
-                counts[term] = count
-            if count := statistics.holding(title_term):
-                counts[title_term] = count
-                statistics.title_terms.add(title_term)
-        return counts
+    def _count_holders(self, *words: Iterable[str]) -> list[dict[str, int]]:
+        """How many texts have each term of the tokens of each word, of those that any has."""
+        words_terms = [
+            [self._term_of(mark + token) for token in tokens for mark in ("", TITLE)]
+            for tokens in words
+        ]
+        numbers = numbers_of(chain.from_iterable(words_terms))
+        counts = iter(self._statistics.holding_each(numbers).tolist())
+        counted = [
+            {term: count for term, count in zip(terms, counts, strict=False) if count}
+            for terms in words_terms
+        ]
+        for terms, counts_by_term in zip(words_terms, counted, strict=True):
+            self._statistics.title_terms.update(counts_by_term.keys() & terms[1::2])
+        return counted
 
     def _add_terms(self, counts: dict[str, int], factor: float = 1.0) -> float:
         """Add terms that mean the same: they are as rare as all of them together."""
@@ -161,35 +168,31 @@ class _Looking:
         return weight
 
     def _add_longer(self, word: QueryWord, known_terms: dict[str, int]) -> float:
-        compounds: dict[str, int] = {}
         longer = (
             form
             for vocabulary in self._statistics.vocabularies()
             for form in vocabulary.holding(word.form, _PART - 1)
         )
-        for form in sorted(longer, key=lambda form: (len(form), form))[:_COMPOUNDS]:
-            # Titles are indexed as English too: they are too short to tell their language.
-            compounds.update(
-                self._count_holders(
-                    dict.fromkeys(token_of(form, c) for c in (word.compounds, ENGLISH))
-                )
-            )
-        if compounds := {
-            term: count for term, count in compounds.items() if term not in known_terms
-        }:
-            return self._add_terms(compounds, NEAR)
-        return 0.0
+        # Titles are indexed as English too: they are too short to tell their language.
+        tokens = dict.fromkeys(
+            token_of(form, code)
+            for form in sorted(longer, key=lambda form: (len(form), form))[:_COMPOUNDS]
+            for code in (word.compounds, ENGLISH)
+        )
+        (counts,) = self._count_holders(tokens)
+        compounds = {term: count for term, count in counts.items() if term not in known_terms}
+        return self._add_terms(compounds, NEAR) if compounds else 0.0
 
     def _add_parts(self, word: QueryWord) -> float:
         """Add the longest indexed words that the word ends and begins with."""
         form, code = word.form, word.compounds
         for cut_index in range(_PART, len(form) - _PART + 1):
-            if head := self._count_holders((token_of(form[cut_index:], code),)):
+            if head := self._count_holders((token_of(form[cut_index:], code),))[0]:
                 weight = self._add_terms(head, NEAR)
                 for joint in _JOINTS:
                     stem = form[:cut_index].removesuffix(joint)
                     if len(stem) >= _PART and (
-                        head_counts := self._count_holders((token_of(stem, code),))
+                        head_counts := self._count_holders((token_of(stem, code),))[0]
                     ):
                         return weight + self._add_terms(head_counts, NEAR)
                 return weight
@@ -203,11 +206,13 @@ class _Looking:
         ]
         fewest = min((count for count, _ in near_forms), default=0)
         forms = dict.fromkeys(form for count, form in near_forms if count == fewest)
-        counts_by_form = {}
-        for form in forms:
-            tokens = dict.fromkeys(token_of(form, code) for code in (ENGLISH, *self._codes))
-            if counts := self._count_holders(tokens):
-                counts_by_form[form] = counts
+        codes = (ENGLISH, *self._codes)
+        counted = self._count_holders(
+            *(dict.fromkeys(token_of(form, code) for code in codes) for form in forms)
+        )
+        counts_by_form = {
+            form: counts for form, counts in zip(forms, counted, strict=True) if counts
+        }
         if not counts_by_form:
             return 0.0
         # The commonest forms: a rare one may be misspelt itself.

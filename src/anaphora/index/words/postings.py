@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, compress
 from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
@@ -45,10 +45,10 @@ def _length_table() -> NDArray[np.float64]:
 
 _LENGTHS = _length_table()
 
-SHIFT: Final = 61
-_NUMBERED: Final = 16_384
-"""The most terms whose numbers are kept."""
+MOST: Final = 65_535
+"""The most occurrences of a term in a document that are counted."""
 
+SHIFT: Final = 61
 _SPARSE: Final = 16
 """From so many rows for each match on, matches are sorted instead of added to all rows."""
 
@@ -58,11 +58,15 @@ def idf(documents: int, holding: int) -> float:
     return math.log(1.0 + (documents - holding + 0.5) / (holding + 0.5))
 
 
-@lru_cache(maxsize=_NUMBERED)
+@lru_cache(maxsize=16_384)
+def _hash(term: str) -> int:
+    digest = hashlib.blake2b(term.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "little") >> (64 - SHIFT)
+
+
 def term_number(term: str, field: int) -> int:
     """The number of a term: those of one field lie together, words as written at the end."""
-    digest = hashlib.blake2b(term.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    return (field << SHIFT) | (int.from_bytes(digest, "little") >> (64 - SHIFT))
+    return (field << SHIFT) | _hash(term)
 
 
 def numbers_of(terms: Iterable[str], field: int = 0) -> TermNumbers:
@@ -102,11 +106,8 @@ class Postings(Protocol):
     def vocabulary(self) -> Vocabulary:
         """The words of its documents as written."""
 
-    def holding(self, number: int) -> int:
-        """How many documents have the term of a number."""
-
-    def holding_each(self, numbers: TermNumbers) -> NDArray[np.int64]:
-        """The same for each of several numbers."""
+    def holding(self, numbers: TermNumbers) -> NDArray[np.int64]:
+        """How many documents have the term of each of these numbers."""
 
     def occurrences(self, numbers: TermNumbers, field: int = 0) -> Occurrences:
         """Where the terms of these numbers occur, with the lengths of a field."""
@@ -153,10 +154,7 @@ def sum_by_row(
 
 
 class MemoryPostings:
-    """Documents that are in no segment: number of a term → (key, occurrences).
-
-    The fields that are asked for are those of lengths: the number of a term names its own.
-    """
+    """Documents that are in no segment: number of a term → (key, how often it occurs there)."""
 
     def __init__(self, fields: int = 1) -> None:
         self._postings: dict[int, list[tuple[int, int]]] = {}
@@ -180,29 +178,27 @@ class MemoryPostings:
             self._vocabulary = None
         for number, text in enumerate(texts):
             words = text.split(" ") if text else []
+            self._lengths[number][key] = len(words)
             for term, count in Counter(words).items():
                 self._postings.setdefault(term_number(term, number), []).append((key, count))
-            self._lengths[number][key] = len(words)
             self.tokens[number] += len(words)
         self.count += 1
 
-    def holding(self, number: int) -> int:
-        """How many documents have the term of a number."""
-        return len(self._postings.get(number, ()))
-
-    def holding_each(self, numbers: TermNumbers) -> NDArray[np.int64]:
-        """The same for each of several numbers."""
+    def holding(self, numbers: TermNumbers) -> NDArray[np.int64]:
+        """How many documents have the term of each of these numbers."""
         return np.array([len(self._postings.get(n, ())) for n in numbers.tolist()], np.int64)
 
     def occurrences(self, numbers: TermNumbers, field: int = 0) -> Occurrences:
-        """Where the terms of these numbers occur."""
+        """Where the terms of these numbers occur, with the lengths of a field."""
         # Copies, since they are walked twice: documents may be added while an older view reads.
         postings = [list(self._postings.get(number, ())) for number in numbers.tolist()]
         entries = np.array(list(chain.from_iterable(postings)), np.int64).reshape(-1, 2)
         of_terms = np.repeat(np.arange(len(postings)), list(map(len, postings)))
         lengths = [self._lengths[field][key] for key in entries[:, 0].tolist()]
         keys, counts = entries.T
-        return Occurrences(of_terms, keys, counts, np.array(lengths, np.int64))
+        # Of the same kind as in a segment, for scores that are the same to the last digit.
+        counts = counts.clip(max=MOST).astype(np.uint16)
+        return Occurrences(of_terms, keys, counts, np.array(lengths, np.int32))
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,10 +230,9 @@ class WordStatistics:
     def languages(self, term_of: Callable[[str], str]) -> tuple[str, ...]:
         """The languages of the texts, as far as these have tokens of their own."""
         if not self.codes:
-            codes = (language.code for language in languages().values() if language.stemmer)
-            self.codes.append(
-                tuple(code for code in codes if self.holding(term_of(language_token(code))))
-            )
+            codes = [language.code for language in languages().values() if language.stemmer]
+            terms = (term_of(language_token(code)) for code in codes)
+            self.codes.append(tuple(compress(codes, self.holding_each(numbers_of(terms)))))
         return self.codes[0]
 
     def vocabularies(self) -> Iterator[Vocabulary]:
@@ -250,13 +245,12 @@ class WordStatistics:
 
     def holding(self, term: str, field: int = 0) -> int:
         """How many documents have a term in a field."""
-        number = term_number(term, field)
-        return sum(postings.holding(number) for postings in (*self.parts, *self.beside))
+        return int(self.holding_each(numbers_of((term,), field))[0])
 
     def holding_each(self, numbers: TermNumbers) -> NDArray[np.int64]:
         """How many documents have the term of each of these numbers."""
-        counts = (part.holding_each(numbers) for part in self.parts if part.count)
-        return sum(counts, np.zeros(len(numbers), np.int64))
+        parts = [postings for postings in (*self.parts, *self.beside) if postings.count]
+        return sum((part.holding(numbers) for part in parts), np.zeros(len(numbers), np.int64))
 
     def average(self, field: int = 0) -> float:
         """The average length of a field: in the segment, or in memory if there is no segment."""

@@ -13,6 +13,7 @@ import json
 import mmap
 import os
 from collections.abc import Collection
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
@@ -31,8 +32,6 @@ LINES_OF_DOCUMENTS: Final = ("keys", "readings")
 """Columns of text with a line for each document."""
 
 _LINE_END: Final = 10
-_TERMS: Final = 4_096
-"""Of how many terms it is cached how many documents have them."""
 _FEW: Final = 16
 """More documents are looked for together."""
 
@@ -70,21 +69,18 @@ class Segment:
             column = np.ndarray(shape, dtype, self._bytes.data, at)
             self.columns[name] = column
             at += column.nbytes + -column.nbytes % WORD
-        self._vocabulary: Vocabulary | None = None
         self._ends: dict[str, Places] = {}
         self.refresh()
 
     def refresh(self) -> None:
         """Count again, since documents were erased in the file."""
         columns, starts = self.columns, self.columns["starts"]
-        # How many documents have each term, and 0 at the end.
-        self._sizes = np.diff(starts, append=starts[-1:])
         erased = np.flatnonzero(columns["places"] == 0)
-        np.subtract.at(self._sizes, np.searchsorted(starts, erased, side="right") - 1, 1)
+        # How many postings that count come before those of each term.
+        self._counting = starts - np.searchsorted(erased, starts) if len(erased) else starts
         self._forward_ends = np.cumsum(columns["forward_sizes"], dtype=np.int64)
-        self._holding: dict[int, int] = {}
-        self.count = int(np.count_nonzero(self.columns["numbers"]))
-        self.tokens = tuple(self.columns["lengths"].sum(axis=1, dtype=np.int64).tolist())
+        self.count = int(np.count_nonzero(columns["numbers"]))
+        self.tokens = tuple(columns["lengths"].sum(axis=1, dtype=np.int64).tolist())
 
     @property
     def _words(self) -> NDArray[np.uint64]:
@@ -129,51 +125,36 @@ class Segment:
         """The digest of one document's tokens."""
         return int(self.columns["digests"][place - 1])
 
-    @property
+    @cached_property
     def vocabulary(self) -> Vocabulary:
         """The words of its documents as written; read once."""
-        if self._vocabulary is None:
-            self._vocabulary = Vocabulary(filter(None, lines_of(self.columns["forms"])))
-        return self._vocabulary
+        return Vocabulary(filter(None, lines_of(self.columns["forms"])))
 
-    def holding(self, number: int) -> int:
-        """How many documents have the term of a number."""
-        # Cached: a query needs a term several times, and those of all languages each time.
-        count = self._holding.get(number)
-        if count is None:
-            if len(self._holding) >= _TERMS:
-                self._holding.clear()
-            (count,) = self.holding_each(np.array([number], np.uint64)).tolist()
-            self._holding[number] = count
-        return count
+    def holding(self, numbers: TermNumbers) -> NDArray[np.int64]:
+        """How many documents have the term of each of these numbers."""
+        before, after = self._counting[self._find_terms(numbers)]
+        counts: NDArray[np.int64] = after - before
+        return counts
 
-    def holding_each(self, numbers: TermNumbers) -> NDArray[np.int64]:
-        """The same for each of several numbers."""
-        at, is_held = self._find_terms(numbers)
-        return np.where(is_held, self._sizes[at], 0)
-
-    def _find_terms(self, numbers: TermNumbers) -> tuple[Places, NDArray[np.bool_]]:
-        """The place of each of these numbers among the terms, and whether it is there."""
+    def _find_terms(self, numbers: TermNumbers) -> Places:
+        """Where the terms of these numbers begin and end, shape (2, N)."""
         terms = self.columns["terms"]
-        at = np.searchsorted(terms, numbers)
-        is_held = at < len(terms)
-        is_held[is_held] = terms[at[is_held]] == numbers[is_held]
-        return at, is_held
+        return np.array([terms.searchsorted(numbers), terms.searchsorted(numbers, "right")])
 
     def occurrences(self, numbers: TermNumbers, field: int = 0) -> Occurrences:
         """Where the terms of these numbers occur, with the lengths of a field; keys are places."""
-        terms, is_held = self._find_terms(numbers)
-        first = self.columns["starts"][terms]
-        sizes = np.zeros(len(numbers), np.int64)
-        sizes[is_held] = self.columns["starts"][terms[is_held] + 1] - first[is_held]
-        of_terms = np.repeat(np.arange(len(numbers)), sizes)
-        at = np.arange(len(of_terms)) + (first - np.cumsum(sizes) + sizes)[of_terms]
-        places = self.columns["places"][at].astype(np.int64)
+        ranges = self.columns["starts"][self._find_terms(numbers)]
+        of_terms = np.repeat(np.arange(len(numbers)), ranges[1] - ranges[0])
+        pairs = ranges.T.tolist()
+        places, counts = (
+            np.concatenate([column[:0], *(column[first:end] for first, end in pairs)])
+            for column in (self.columns["places"], self.columns["counts"])
+        )
         if not places.all():
             counting = np.flatnonzero(places)
-            of_terms, at, places = of_terms[counting], at[counting], places[counting]
-        lengths = self.columns["lengths"][field][places - 1]
-        return Occurrences(of_terms, places, self.columns["counts"][at], lengths)
+            of_terms, places, counts = of_terms[counting], places[counting], counts[counting]
+        places = places.astype(np.int64)
+        return Occurrences(of_terms, places, counts, self.columns["lengths"][field][places - 1])
 
     def subjects_of(self, place: int) -> TermNumbers:
         """The numbers of the terms of one document by which others are found beside it."""

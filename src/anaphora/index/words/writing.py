@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.index.words.postings import term_number
+from anaphora.index.words.postings import MOST, term_number
 from anaphora.index.words.segment import (
     FORM,
     LINES_OF_DOCUMENTS,
@@ -31,12 +31,6 @@ SUBJECTS: Final = "subjects"
 
 _OF_DOCUMENTS: Final = ("numbers", "digests", "lengths", "forward_sizes")
 """Columns with a cell for each document."""
-
-_OF_POSTINGS: Final = ("places", "counts")
-"""Columns with a cell for each posting."""
-
-_MOST: Final = 65_535
-"""The most occurrences of a term in a document that are counted."""
 
 
 class CutShort(Exception):
@@ -86,7 +80,8 @@ def columns_of(
     order = np.argsort(numbers)
     ranks = np.argsort(order)
     room, first_rank, codes = len(documents) + 1, 0, [np.empty(0, np.int64)]
-    forward, forward_sizes = codes[0], np.zeros(len(documents), np.int64)
+    # The ranks of the subjects of each document, after its place.
+    subjects = codes[0]
     for name, vocabulary, field_terms, sizes in zip(
         (*fields, "forms"), vocabularies, terms, lengths, strict=True
     ):
@@ -94,9 +89,7 @@ def columns_of(
         codes.append(field_ranks * room + np.repeat(np.arange(1, room), sizes))
         first_rank += len(vocabulary)
         if name == SUBJECTS:
-            by_document = np.unique(codes[-1] % room * len(numbers) + field_ranks)
-            forward = by_document % len(numbers)
-            forward_sizes = np.bincount(by_document // len(numbers) - 1, minlength=room - 1)
+            subjects = np.unique(codes[-1] % room * len(numbers) + field_ranks)
     distinct_codes, counts = np.unique(np.concatenate(codes), return_counts=True)
     starts = np.searchsorted(distinct_codes, np.arange(len(numbers) + 1) * room)
     forms, first_form = list(vocabularies[-1]), len(numbers) - len(vocabularies[-1])
@@ -104,12 +97,12 @@ def columns_of(
         "terms": numbers[order],
         "starts": starts.astype(np.int64),
         "places": (distinct_codes % room).astype(np.uint32),
-        "counts": np.minimum(counts, _MOST).astype(np.uint16),
+        "counts": np.minimum(counts, MOST).astype(np.uint16),
         "numbers": np.array([document.number for document in documents], np.int64),
         "digests": np.array([document.digest for document in documents], np.uint64),
         "lengths": lengths[:-1],
-        "forward": forward.astype(np.uint32),
-        "forward_sizes": forward_sizes.astype(np.int32),
+        "forward": (subjects % len(numbers)).astype(np.uint32),
+        "forward_sizes": np.bincount(subjects // len(numbers), minlength=room)[1:].astype(np.int32),
         "keys": _text(document.key for document in documents),
         "readings": _text("" for _ in documents),
         "forms": _text(forms[at - first_form] for at in order[first_form:].tolist()),
@@ -160,7 +153,7 @@ def join(old: Columns, new: Columns) -> Columns:
     )
     joined: Columns = {"terms": terms, "starts": starts}
     new = {**new, "places": new["places"] + np.uint32(len(old["numbers"]))}
-    for name in _OF_POSTINGS:
+    for name in ("places", "counts"):
         joined[name] = np.empty(len(targets), old[name].dtype)
         joined[name][targets] = np.concatenate((old[name], new[name]))
     forward = (of_old[old["forward"]], of_new[new["forward"]])

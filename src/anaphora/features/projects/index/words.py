@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from anaphora.features.projects.ranking.scores import FieldScores
 from anaphora.index.words.index import WordIndex, best_of
-from anaphora.index.words.postings import K1, B, idf
+from anaphora.index.words.postings import K1, B, idf, numbers_of, sum_by_row
 
 FIRST: Final = {"path": 2.0, "title": 2.0, "body": 1.0}
 """The weights of fields in the search for candidates: a name says more than a mention."""
@@ -46,15 +46,16 @@ class SectionWords:
         return weights
 
     def best(self, weights: Mapping[str, float], limit: int) -> Ints:
-        """Rows that match a term in any field, best first by the fields' weighted BM25.
-
-        At most `limit` from the segment and `limit` from memory.
-        """
-        parts = [{t: f * w for t, w in weights.items() if f * w > 0.0} for f in FIRST.values()]
-        rows, scores = best_of(*self.index.in_memory(parts), limit)
-        stored_rows, stored_scores = self.index.best(parts, limit)
-        rows = np.concatenate((stored_rows, rows))
-        scores = np.concatenate((stored_scores, scores))
+        """Rows that match a term in any field, best first by the fields' weighted BM25."""
+        useful = {term: weight for term, weight in weights.items() if weight > 0.0}
+        entries = [
+            self.index.entries(
+                numbers_of(useful, field), [worth * w for w in useful.values()], field
+            )[1:]
+            for field, worth in enumerate(FIRST.values())
+        ]
+        rows, scores = sum_by_row(*map(np.concatenate, zip(*entries, strict=True)))
+        rows, scores = best_of(rows, scores, limit)
         return rows[np.lexsort((rows, -np.round(scores, 4)))]
 
     def scores(self, weights: Mapping[str, float], rows: Ints) -> FieldScores:
@@ -66,11 +67,16 @@ class SectionWords:
         for field in range(len(FIELDS)):
             # The average length, of the documents in memory too.
             average = max(1.0, statistics.tokens(field) / max(1, statistics.documents))
-            for term_numbers, at, counts, lengths in self.index.occurrences(useful, field, rows):
-                saturation = counts + K1 * (1.0 - B + B * lengths / average)
-                parts = worth[term_numbers] * (K1 + 1.0) * counts / saturation
-                sums[field] += np.bincount(at, parts, len(rows))
-                has_term[term_numbers, at] = True
+            occurrences = self.index.occurrences(numbers_of(useful, field), field)
+            at = np.full(max(rows.max(initial=0), occurrences.keys.max(initial=0)) + 1, -1)
+            at[rows] = np.arange(len(rows))
+            at = at[occurrences.keys]
+            in_rows = at >= 0
+            at, of_terms, _, counts, lengths = (c[in_rows] for c in (at, *occurrences))
+            saturation = counts + K1 * (1.0 - B + B * lengths / average)
+            parts = worth[of_terms] * (K1 + 1.0) * counts / saturation
+            sums[field] = np.bincount(at, parts, len(rows))
+            has_term[of_terms, at] = True
         matched = worth @ has_term / (worth.sum() or 1.0)
         path, title, body = sums.round(4)
         return FieldScores(path, title, body, np.minimum(matched.round(5), 1.0))
