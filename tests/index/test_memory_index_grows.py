@@ -1,4 +1,7 @@
-"""What the index of memories writes grows with what came, not with what is there."""
+"""What the index of memories writes grows with what came, not with what is there.
+
+What is read of memories is kept beside their words: once, in the background, in clear alone.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import itertools
 import random
 import shutil
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
@@ -26,10 +29,20 @@ from anaphora.index.words.file import WordFile
 from anaphora.index.words.postings import numbers_of
 from anaphora.index.words.segment import Segment
 from anaphora.index.words.writing import write_columns
+from anaphora.rank import statements
+from anaphora.rank.statements import READING, keep_reading
+from anaphora.testing import WordHashingEmbedder
+from anaphora.text.recalled import enclose_recalled
 
 pytestmark = pytest.mark.internal
 
 WORDS = ("tea", "cat", "lock", "train", "invoice", "vienna", "budget", "violin")
+
+
+@pytest.fixture(autouse=True)
+def _quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reading in the background begins at once."""
+    monkeypatch.setattr(memories, "_QUIET", 0)
 
 
 def _texts(count: int, first: int = 0) -> list[NewMemory]:
@@ -234,7 +247,7 @@ def _assert_as_fresh(index: MemoryIndex, home: MemoryHome) -> None:
 
 
 def _file(home: MemoryHome) -> WordFile:
-    return WordFile(home.root / "index" / "words", "memories.words", FIELDS)
+    return WordFile(home.root / "index" / "words", "memories.words", FIELDS, f"/{READING}")
 
 
 def _assert_forgotten(home: MemoryHome, numbers: list[int], ids: list[str]) -> None:
@@ -252,8 +265,8 @@ def _assert_forgotten(home: MemoryHome, numbers: list[int], ids: list[str]) -> N
 
 @pytest.mark.parametrize("seed", range(3))
 def test_words_that_came_by_and_by_answer_as_those_at_once(home: MemoryHome, seed: int) -> None:
-    """Whatever came, was changed, forgotten and written, in whatever order: it answers as an index
-    that was made at once, and what was forgotten is in no file."""
+    """Whatever came, was changed, forgotten, written and read, in whatever order: it answers as an
+    index that was made at once, and what was forgotten is in no file."""
     rng = random.Random(seed)
     index = home.open_index()
     living: dict[int, str] = {}
@@ -274,6 +287,8 @@ def test_words_that_came_by_and_by_answer_as_those_at_once(home: MemoryHome, see
         elif act < 0.7:
             index.close()
             index = home.open_index()
+        elif act < 0.8:
+            assert index.read_ahead()
         if number % 15 == 14:
             _assert_as_fresh(index, home)
     _write(index)
@@ -361,3 +376,120 @@ def test_what_is_forgotten_goes_from_what_another_process_wrote(home: MemoryHome
     for index in (home.open_index(), one, other):
         _assert_as_fresh(index, home)
     _assert_forgotten(home, [4], [ids[4]])
+
+
+READ = ("Mara lives in Ghent.", "¿Dónde vive Ana?", "The rent is 1,040 euros now.", "東京に住む")
+
+
+def _read_all(index: MemoryIndex) -> None:
+    index.sync()
+    assert index.settle()
+    assert index.read_ahead()
+
+
+def _readings(index: MemoryIndex, ids: Iterable[str]) -> list[str]:
+    return list(map(index.reading_of, ids))
+
+
+def test_what_is_read_is_kept_with_the_words(home: MemoryHome) -> None:
+    texts = {home.put(text): text for text in READ}
+    home.index.sync()
+    assert _readings(home.index, [*texts, "no-id"]) == ["", "", "", "", ""]
+    _read_all(home.index)
+    kept = list(map(keep_reading, READ))
+    assert _readings(home.index, texts) == kept
+    home.put("A later one.")
+    home.index.sync()
+    assert home.index.settle()
+    assert _readings(home.index, texts) == kept
+    again = home.open_index()
+    again.sync()
+    assert _readings(again, texts) == kept
+
+
+def test_a_changed_text_is_read_again(home: MemoryHome) -> None:
+    key = home.put("Mara lives in Ghent.")
+    _read_all(home.index)
+    home.change(key, text="Mara lives in Turin.")
+    home.index.sync()
+    assert home.index.reading_of(key) == ""
+    _read_all(home.index)
+    assert home.index.reading_of(key) == keep_reading("Mara lives in Turin.")
+
+
+def test_what_quotes_a_recall_is_read_as_it_is_asked_for(home: MemoryHome) -> None:
+    key = home.put(f"I know.\n{enclose_recalled('Mara lives in Ghent.')}\n")
+    _read_all(home.index)
+    assert home.index.reading_of(key) == ""
+
+
+def test_another_way_to_read_reads_all_again(
+    home: MemoryHome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = home.put("Mara lives in Ghent.")
+    _read_all(home.index)
+    monkeypatch.setattr(memories, "READING", "another")
+    index = home.open_index()
+    index.sync()
+    assert index.reading_of(key) == ""
+
+
+def test_a_change_ends_reading(home: MemoryHome, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An import is not slowed down: it is read when nothing changes any more."""
+    home.put("Mara lives in Ghent.")
+    home.index.sync()
+    assert home.index.settle()
+    monkeypatch.setattr(memories, "_QUIET", 10_000)
+    stopping = home.index._life.worker.stopping
+    wait = stopping.wait
+
+    def store(timeout: float | None = None) -> bool:
+        home.put("And Ana in Turin.")
+        home.index.sync()
+        return wait(0)
+
+    monkeypatch.setattr(stopping, "wait", store)
+    assert not home.index.read_ahead()
+
+
+def test_memories_are_read_in_the_background(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And then no question reads one: its answer is the same."""
+    monkeypatch.setattr(memories, "TAIL_LIMIT", 3)
+    texts = [f"The key of locker {number} is with Paula." for number in range(8)]
+    seen: list[str] = []
+    analyse: Callable[..., list[str]] = statements.analyse
+
+    def listening(text: str, **named: object) -> list[str]:
+        seen.append(text)
+        return analyse(text, **named)
+
+    def ask(memory: Memory) -> list[tuple[str, float, float | None]]:
+        statements._read_statement.cache_clear()
+        statements._tokenise.cache_clear()
+        seen.clear()
+        hits = memory.recall("Who has the key of locker 3?", top_k=5).hits
+        return [(hit.text, round(hit.score, 6), hit.answers) for hit in hits]
+
+    monkeypatch.setattr(statements, "analyse", listening)
+    with Memory.open(tmp_path, embedder=WordHashingEmbedder(64)) as memory:
+        memory.remember_many([NewMemory(text) for text in texts])
+        before = ask(memory)
+        assert any(text.lower() in seen for text in texts)
+        assert memory.ready(60)
+        memory.remember("The gate is shut.")
+        after = ask(memory)
+        assert not any(text.lower() in seen for text in texts)
+    assert after == before
+
+
+def test_a_sealed_home_keeps_no_reading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memories, "TAIL_LIMIT", 3)
+    with Memory.open(tmp_path, embedder=WordHashingEmbedder(64), encrypt="file") as memory:
+        ids = memory.remember_many([NewMemory(f"Locker {n} is red") for n in range(8)])
+        assert memory.ready(60)
+        index = memory._services().memory.index
+        assert index.settle()
+        assert index.read_ahead()
+        assert {index.reading_of(record.id) for record in ids} == {""}

@@ -206,10 +206,11 @@ class QueryWord:
         return (*self.tokens, *dict.fromkeys(stemmed_tokens))
 
 
-def analyse(text: str, *, keep_stop_words: bool = True) -> list[str]:
+def analyse(text: str, *, keep_stop_words: bool = True, code: str | None = None) -> list[str]:
     """Return the tokens of `text` in order, repeated as often as they occur.
 
-    They do not depend on its language; stop words are those of its language.
+    They do not depend on its language; stop words are those of its language, which is `code`, if
+    the caller knows it.
     """
     if keep_stop_words:
         # Hot loop of indexing projects: runs of code rarely repeat, but their pieces do.
@@ -230,7 +231,7 @@ def analyse(text: str, *, keep_stop_words: bool = True) -> list[str]:
                 )
             )
         ]
-    code = language_of(text)
+    code = language_of(text) if code is None else code
     stops = _stop_words(code)
     tokens: list[str] = []
     for part in _parts(text):

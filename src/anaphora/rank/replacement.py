@@ -19,10 +19,9 @@ from typing import Final, TypeAlias
 
 from anaphora.rank.currency_weights import CONSTANT, REPLACES
 from anaphora.rank.frames import Frame, compare_frames
-from anaphora.rank.statements import StatementReading, tokens_of_time
+from anaphora.rank.statements import StatementKeys, StatementReading, tokens_of_time
 from anaphora.rank.subjects import (
     OF_KEYS,
-    StatementKeys,
     agreement,
     name_subject,
     name_value,
@@ -104,7 +103,7 @@ class Statement:
     @cached_property
     def keys(self) -> StatementKeys:
         """What it is about, and what it says of that."""
-        return read_keys(self.text, "" if self.assistant else self.name)
+        return read_keys(self.reading, "" if self.assistant else self.name)
 
     def shares_a_subject(self, other: Statement) -> bool:
         """Whether two statements may be about one thing."""

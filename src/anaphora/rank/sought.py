@@ -13,8 +13,8 @@ from typing import Final
 
 from anaphora.language.analyser import QueryWord, analyse, numbered_things, token_of
 from anaphora.language.folding import typed_text
-from anaphora.language.languages.language import language_of, languages
-from anaphora.rank.statements import HEAD, asked_words, words_of
+from anaphora.language.languages.language import languages
+from anaphora.rank.statements import HEAD, asked_words, read_statement
 
 _FRAMES: Final = ("happening", "framing")
 _MOST_NAMED: Final = 20_000
@@ -113,13 +113,16 @@ def _read_tokens(question: str, code: str) -> tuple[tuple[QueryWord, frozenset[s
 
 
 @lru_cache(maxsize=4096)
-def find_held_terms(question: str, text: str) -> frozenset[str]:
-    """The terms of `read_question_terms(question)` that `text` holds, wherever they stand in it."""
-    text_tokens = words_of(text)
+def find_held_terms(question: str, text: str, kept: str = "") -> frozenset[str]:
+    """The terms of `read_question_terms(question)` that `text` holds, wherever they stand in it.
+
+    `kept` is what `keep_reading` made of `text`, if that is known.
+    """
+    reading = read_statement(text, kept)
     return frozenset(
         word.tokens[0]
-        for word, tokens in _read_tokens(question, language_of(text[:HEAD]))
-        if not text_tokens.isdisjoint(tokens)
+        for word, tokens in _read_tokens(question, reading.code)
+        if not reading.words.isdisjoint(tokens)
         or (
             not _find_named(text).isdisjoint(word.tokens) if word.exact else _is_written(word, text)
         )

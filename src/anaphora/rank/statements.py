@@ -8,15 +8,27 @@ The known words are those of the text's language (`language/languages`). It need
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import chain
+from operator import attrgetter
 from typing import Final
+from zlib import crc32
 
 from anaphora.language.analyser import QueryWord, analyse, query_words
 from anaphora.language.dates import MONTH_OF, WEEKDAYS
 from anaphora.language.folding import typed_text
 from anaphora.language.languages.language import ENGLISH, Language, language_of, languages, loose
 from anaphora.language.small_talk import QUESTION_MARKS
+
+SPEAKER: Final = "@"
+"""Begins the subject of a first-person statement; the speaker's first name follows, if known."""
+
+DAY, CLOCK, NUMBER, PATH = "day", "time", "number", "path"
+
+READING: Final = "1"
+"""The version of what is read of a text: what was kept of another one is read again."""
 
 HEAD: Final = 600
 """Characters of a text that are read: what is pasted below says nothing of change."""
@@ -32,6 +44,23 @@ _BEFORE_QUESTION: Final = re.compile(r"^(?:[^\W\d_]\w{1,20}: )?[¿¡\"“'(]*\s*
 _LAST_MARKS: Final = " .!?…。！？\n"
 _END: Final = r"\b"
 _WRITTEN: Final = re.compile(r"[^\W\d_]{2,}")
+_OF_NOW: Final = ("now", "still", "unchanged", "several", "change")
+_CLOCK: Final = re.compile(r"\b\d{1,2}[:.h]\d{2}\b(?![.,]\d)|\b\d{1,2} ?(?:am|pm|uhr)\b")
+_PATH: Final = re.compile(r"[\w.-]*/[\w./-]+\w")
+_MARKS: Final = (
+    "asks",
+    "personal",
+    "negated",
+    "unknown",
+    "changes",
+    "adds",
+    "several",
+    "tentative",
+    "unchanged",
+    "complains",
+)
+_marks_of = attrgetter(*_MARKS)
+_SAME: Final = "="
 _CALENDAR: Final = frozenset((*MONTH_OF, *WEEKDAYS))
 _CALENDAR_TOKENS: Final = frozenset(analyse(" ".join(sorted(_CALENDAR))))
 
@@ -72,6 +101,22 @@ def _compile_question_inside(code: str) -> re.Pattern[str]:
     return re.compile("|".join(openings) or "(?!)", re.IGNORECASE)
 
 
+@dataclass(frozen=True, slots=True)
+class StatementKeys:
+    """What one statement is about, and what it says of it.
+
+    `subjects` are the tokens of what it is about: what stands before the verb, paths, and in a
+    first-person statement "@" with the speaker's first name. `attributes` are the kinds of value
+    that it gives: "day", "time", "path", "number", and "number" with the word beside it ("number
+    port"). `values` are the tokens of the values. Words are cut at the function words and verbs of
+    the text's language (`language/languages`); a capital counts for nothing.
+    """
+
+    subjects: frozenset[str]
+    attributes: frozenset[str]
+    values: frozenset[str]
+
+
 @dataclass(frozen=True)
 class StatementReading:
     """What is read of one text, independently of any question: each part when it is first needed.
@@ -87,7 +132,8 @@ class StatementReading:
         return self.text[:HEAD]
 
     @cached_property
-    def _code(self) -> str:
+    def code(self) -> str:
+        """The code of its language, "" if it does not show."""
         return language_of(self.head)
 
     @cached_property
@@ -95,28 +141,29 @@ class StatementReading:
         return self.head.lower()
 
     @cached_property
-    def _all_tokens(self) -> list[str]:
+    def all_tokens(self) -> list[str]:
+        """Its tokens in their order, without stop words."""
         # In small letters: a capital within a word would part it.
-        return analyse(self._lower_head, keep_stop_words=False)
+        return analyse(self._lower_head, keep_stop_words=False, code=self.code)
 
     @cached_property
     def words(self) -> frozenset[str]:
         """Its tokens without stop words."""
-        return frozenset(self._all_tokens)
+        return frozenset(self.all_tokens)
 
     @cached_property
     def _told(self) -> tuple[frozenset[str], bool]:
         """The words outside its questions, and whether hardly any are."""
-        asking = _find_questions(self._lower_head, self._code)
+        asking = _find_questions(self._lower_head, self.code)
         if not asking:
             return self.words, False
         statements = " ".join(
             sentence for sentence in _split_sentences(self._lower_head) if sentence not in asking
         )
-        telling = frozenset(analyse(statements, keep_stop_words=False))
+        telling = frozenset(analyse(statements, keep_stop_words=False, code=self.code))
         return telling, len(statements) <= len(self.head) / 3
 
-    @property
+    @cached_property
     def told(self) -> frozenset[str]:
         """Its words outside its questions."""
         return self._told[0]
@@ -129,7 +176,7 @@ class StatementReading:
     @cached_property
     def personal(self) -> bool:
         """It speaks in the first person."""
-        return _compile_cue("personal", self._code).search(self.head) is not None
+        return _compile_cue("personal", self.code).search(self.head) is not None
 
     @cached_property
     def negated(self) -> bool:
@@ -144,14 +191,14 @@ class StatementReading:
     @property
     def length(self) -> int:
         """The number of its words, repetitions among them."""
-        return len(self._all_tokens)
+        return len(self.all_tokens)
 
     @cached_property
     def tokens(self) -> tuple[str, ...]:
         """Its first words in their order; what has digits and stands together is one, as "6:05"
         with its parts."""
         joined_parts: list[str] = []
-        for token in self._all_tokens[:_FRAME]:
+        for token in self.all_tokens[:_FRAME]:
             digits = any(map(str.isdigit, token))
             if digits and joined_parts and any(map(str.isdigit, joined_parts[-1])):
                 joined_parts[-1] = f"{joined_parts[-1]} {token}"
@@ -162,19 +209,19 @@ class StatementReading:
     @cached_property
     def segments(self) -> list[tuple[str, ...]]:
         """Its tokens that stand together, between function words, verbs and marks."""
-        return _split_segments(self._lower_head, self._code)
+        return _split_segments(self._lower_head, self.code)
 
     @cached_property
     def _before_verb(self) -> list[tuple[str, ...]]:
-        verb = _compile_cue("verb", self._code).search(self._lower_head, 1)
-        return _split_segments(self._lower_head[: verb.start()], self._code) if verb else []
+        verb = _compile_cue("verb", self.code).search(self._lower_head, 1)
+        return _split_segments(self._lower_head[: verb.start()], self.code) if verb else []
 
     @cached_property
     def subject(self) -> frozenset[str]:
         """The tokens before the verb, where a common one shows."""
         return frozenset(token for segment in self._before_verb for token in segment)
 
-    @property
+    @cached_property
     def head_noun(self) -> str:
         """The noun of the subject that others tell apart: "key" of "key of the garage", and of
         "garage key"."""
@@ -183,7 +230,7 @@ class StatementReading:
     @cached_property
     def changes(self) -> bool:
         """It says that something is new."""
-        return self._has_cue("change")
+        return bool(self._cue_tokens["change"])
 
     @cached_property
     def adds(self) -> bool:
@@ -193,7 +240,7 @@ class StatementReading:
     @cached_property
     def several(self) -> bool:
         """What it tells of may have several values at once, or happens again."""
-        return self._has_cue("several")
+        return bool(self._cue_tokens["several"])
 
     @cached_property
     def tentative(self) -> bool:
@@ -204,12 +251,12 @@ class StatementReading:
     def news(self) -> frozenset[str]:
         """Its told words without those that say that it still holds, or of what several values can
         hold."""
-        return self.told - self._cue_tokens("now", "still", "unchanged", "several")
+        return self._tell_without("now", "still", "unchanged", "several")
 
     @cached_property
     def unchanged(self) -> bool:
         """It says that something is as before."""
-        return self._has_cue("unchanged")
+        return bool(self._cue_tokens["unchanged"])
 
     @cached_property
     def size(self) -> int:
@@ -224,22 +271,59 @@ class StatementReading:
     @cached_property
     def lasting(self) -> frozenset[str]:
         """Its told words without words of change and of now."""
-        return self.told - self._cue_tokens("now", "still", "unchanged", "change")
+        return self._tell_without("now", "still", "unchanged", "change")
 
     @cached_property
     def complains(self) -> bool:
         """It tells what is wrong, and no value."""
         return self._has_cue("complaint")
 
-    def _has_cue(self, name: str) -> bool:
-        return _compile_cue(name, self._code).search(self._lower_head) is not None
+    @cached_property
+    def keys(self) -> StatementKeys:
+        """What it is about, and what it says of that; the speaker is not known."""
+        segments, paths = self.segments, _PATH.findall(self.text)
+        # What stands before the verb; if no verb is known, all but the last words.
+        words_before = self.subject or chain(*(segments[:-1] or segments))
+        subjects = {*words_before, *map(str.casefold, paths)}
+        if self.personal:
+            subjects.add(SPEAKER)
+        days, attributes, numbers = self.told & _CALENDAR_TOKENS, set[str](), set[str]()
+        if _CLOCK.search(self.text.casefold()):
+            attributes.add(CLOCK)
+        if days:
+            attributes.add(DAY)
+        if paths:
+            attributes.add(PATH)
+        for segment in segments:
+            for index, token in enumerate(segment):
+                if token[:1].isdigit():
+                    numbers.add(token)
+                    # With the word beside the number.
+                    beside = (*segment[index + 1 : index + 2], *segment[max(0, index - 1) : index])
+                    noun = next((word for word in beside if not word[:1].isdigit()), "")
+                    attributes.add(f"{NUMBER} {noun}" if noun else NUMBER)
+        values = days | numbers
+        if len(segments) > 1:
+            values |= frozenset(segments[-1]) - subjects
+        return StatementKeys(frozenset(subjects), frozenset(attributes), values & self.told)
 
-    def _cue_tokens(self, *names: str) -> frozenset[str]:
-        patterns = (_compile_cue(name, self._code) for name in names)
-        phrases = [
-            match.group() for pattern in patterns for match in pattern.finditer(self._lower_head)
-        ]
-        return frozenset(analyse(" ".join(phrases))) if phrases else frozenset()
+    def _has_cue(self, name: str) -> bool:
+        return _compile_cue(name, self.code).search(self._lower_head) is not None
+
+    def _tell_without(self, *cues: str) -> frozenset[str]:
+        return self.told.difference(*map(self._cue_tokens.__getitem__, cues))
+
+    @cached_property
+    def _cue_tokens(self) -> dict[str, frozenset[str]]:
+        """The tokens of what each cue of now and of change matches."""
+        return {
+            name: frozenset(
+                token
+                for phrase in _find_phrases(name, self.code, self._lower_head)
+                for token in _tokenise(phrase)
+            )
+            for name in _OF_NOW
+        }
 
 
 def words_of(text: str) -> frozenset[str]:
@@ -247,14 +331,81 @@ def words_of(text: str) -> frozenset[str]:
     return read_statement(text).words
 
 
-def read_statement(text: str) -> StatementReading:
-    """Read the first 600 characters of `text`; how it was typed changes nothing."""
-    return _read_statement(text[:_LOOKED_AT])
+def read_statement(text: str, kept: str = "") -> StatementReading:
+    """Read the first 600 characters of `text`; how it was typed changes nothing.
+
+    `kept` is what `keep_reading` made of the same text: what it holds is not read again.
+    """
+    return _read_statement(text[:_LOOKED_AT], kept)
 
 
 @lru_cache(maxsize=8192)
-def _read_statement(text: str) -> StatementReading:
-    return StatementReading(typed_text(text))
+def _read_statement(text: str, kept: str) -> StatementReading:
+    reading = StatementReading(typed_text(text))
+    # Of another text, or wiped meanwhile, it says nothing.
+    with suppress(ValueError):
+        if kept:
+            vars(reading).update(_unpack(text, kept))
+    return reading
+
+
+def keep_reading(text: str) -> str:
+    """What is read of `text` as one line: all that most questions need of it."""
+    text = text[:_LOOKED_AT]
+    reading = read_statement(text)
+    keys, subject, told = reading.keys, reading.subject, reading.told
+    bits = sum(1 << index for index, mark in enumerate(_marks_of(reading)) if mark)
+    parts = (
+        [_SAME] if told == reading.words else sorted(told),
+        sorted(told - reading.news),
+        sorted(told - reading.lasting),
+        # The noun of the subject first.
+        sorted(subject, key=lambda word: (word != reading.head_noun, word)),
+        sorted(keys.subjects - subject - {SPEAKER}),
+        sorted(attribute.replace(" ", _SAME, 1) for attribute in keys.attributes),
+        sorted(keys.values),
+    )
+    words = (" ".join(part) for part in (reading.all_tokens, *parts))
+    return "\t".join((_check(text), f"{bits:x}", reading.code, *words))
+
+
+def _unpack(text: str, kept: str) -> dict[str, object]:
+    """The parts of a reading by their names. Raises ValueError if `kept` is not of `text`."""
+    check, bits, code, *words = kept.split("\t")
+    if check != _check(text):
+        raise ValueError("the reading is of another text")
+    tokens, telling, idle, passing, about, beside, kinds, values = map(str.split, words)
+    marks = _unpack_marks(bits)
+    words_told = frozenset(tokens)
+    told = words_told if telling == [_SAME] else frozenset(telling)
+    subject = frozenset(about)
+    own = (SPEAKER,) if marks["personal"] else ()
+    return {
+        **marks,
+        "code": code,
+        "all_tokens": tokens,
+        "words": words_told,
+        "told": told,
+        "news": told.difference(idle),
+        "lasting": told.difference(passing),
+        "subject": subject,
+        "head_noun": about[0] if about else "",
+        "keys": StatementKeys(
+            subject.union(beside, own),
+            frozenset(kind.replace(_SAME, " ", 1) for kind in kinds),
+            frozenset(values),
+        ),
+    }
+
+
+@lru_cache(maxsize=1024)
+def _unpack_marks(bits: str) -> dict[str, bool]:
+    number = int(bits, 16)
+    return {name: bool(number >> index & 1) for index, name in enumerate(_MARKS)}
+
+
+def _check(text: str) -> str:
+    return f"{crc32(text.encode('utf-8', 'surrogatepass')):x}"
 
 
 def _split_sentences(text: str) -> list[str]:
@@ -283,13 +434,14 @@ def _find_questions(text: str, code: str) -> list[str]:
 
 
 def _split_segments(text: str, code: str) -> list[tuple[str, ...]]:
-    parts = map(_tokenise, _compile_cut(code).split(text))
+    parts = (_tokenise(part, code) for part in _compile_cut(code).split(text))
     return [part for part in parts if part]
 
 
 @lru_cache(maxsize=16_384)
-def _tokenise(part: str) -> tuple[str, ...]:
-    return tuple(analyse(part, keep_stop_words=False))
+def _tokenise(part: str, code: str | None = None) -> tuple[str, ...]:
+    """The tokens of a part of a text in a language, without stop words; None: all of them."""
+    return tuple(analyse(part, keep_stop_words=code is None, code=code))
 
 
 @lru_cache(maxsize=64)

@@ -1,98 +1,39 @@
 """Reads of one statement what it is about, what it says of that, and the values that it gives.
 
-These keys are a function of the text and of who speaks, so that they can be kept with a statement:
-`to_text` and `from_text` write and read them. Two statements that share no subject are about two
-things (`share_a_subject`); how far the keys of two agree is evidence that one value changed
-(`agreement`, in `rank/replacement`). Words are cut at the function words and verbs of the text's
-language (`language/languages`): a language needs no code here. A capital counts for nothing.
+Two statements that share no subject are about two things (`share_a_subject`); how far the keys of
+two agree is evidence that one value changed (`agreement`, in `rank/replacement`). The keys are read
+with the rest of a statement (`rank/statements`); here they get the name of who speaks.
 """
 
 from __future__ import annotations
 
-import json
 import re
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import lru_cache
-from itertools import chain
 from typing import Final
 
 from anaphora.language.analyser import analyse
 from anaphora.language.folding import typed_text
 from anaphora.rank.statements import (
+    CLOCK,
+    DAY,
     HEAD,
+    SPEAKER,
+    StatementKeys,
     StatementReading,
-    read_statement,
     tokens_of_time,
 )
 
-SPEAKER: Final = "@"
-"""Begins the subject of a first-person statement; the speaker's first name follows, if known."""
-
-DAY, CLOCK, NUMBER, PATH = "day", "time", "number", "path"
-
-_CLOCK: Final = re.compile(r"\b\d{1,2}[:.h]\d{2}\b(?![.,]\d)|\b\d{1,2} ?(?:am|pm|uhr)\b")
-_NUMBER: Final = re.compile(r"\d[\d.,]*")
 _WORD: Final = re.compile(r"[\w'’.,:/@-]+")
-_PATH: Final = re.compile(r"[\w.-]*/[\w./-]+\w")
 
 
-@dataclass(frozen=True, slots=True)
-class StatementKeys:
-    """What one statement is about, and what it says of it.
-
-    `subjects` are the tokens of what it is about: what stands before the verb, paths, and in a
-    first-person statement "@" with the speaker's first name. `attributes` are the kinds of value
-    that it gives: "day", "time", "path", "number", and "number" with the word beside it ("number
-    port"). `values` are the tokens of the values.
-    """
-
-    subjects: frozenset[str]
-    attributes: frozenset[str]
-    values: frozenset[str]
-
-    def to_text(self) -> str:
-        """The keys as one line of JSON, the same for equal keys."""
-        parts = (self.subjects, self.attributes, self.values)
-        return json.dumps([sorted(part) for part in parts], ensure_ascii=False)
-
-    @classmethod
-    def from_text(cls, text: str) -> StatementKeys:
-        """The keys that `to_text` wrote. Raises ValueError for any other text."""
-        subjects, attributes, values = (frozenset(part) for part in json.loads(text))
-        return cls(subjects, attributes, values)
-
-
-@lru_cache(maxsize=8192)
-def read_keys(text: str, speaker: str = "") -> StatementKeys:
+def read_keys(reading: StatementReading, speaker: str = "") -> StatementKeys:
     """The keys of a statement; `speaker` is the speaker's name ("": not known)."""
-    reading = read_statement(text)
-    segments = reading.segments
-    paths = _PATH.findall(typed_text(text))
-    # What stands before the verb; if no verb is known, all but the last words.
-    words_before = reading.subject or chain(*(segments[:-1] or segments))
-    subjects = {*words_before, *map(str.casefold, paths)}
-    if reading.personal:
-        subjects.add(SPEAKER + (speaker.split() or [""])[0].casefold())
-    attributes, numbers = set[str](), set[str]()
-    lower_text = typed_text(text).casefold()
-    if _CLOCK.search(lower_text):
-        attributes.add(CLOCK)
-    if reading.told & tokens_of_time():
-        attributes.add(DAY)
-    if paths:
-        attributes.add(PATH)
-    for segment in segments:
-        for index, token in enumerate(segment):
-            if token[:1].isdigit():
-                numbers.add(token)
-                # With the word beside the number.
-                beside = (*segment[index + 1 : index + 2], *segment[max(0, index - 1) : index])
-                noun = next((word for word in beside if not word[:1].isdigit()), "")
-                attributes.add(f"{NUMBER} {noun}" if noun else NUMBER)
-    values = (reading.told & tokens_of_time()) | numbers
-    if len(segments) > 1:
-        values |= frozenset(segments[-1]) - subjects
-    return StatementKeys(frozenset(subjects), frozenset(attributes), values & reading.told)
+    keys, name = reading.keys, speaker.split()[:1]
+    if not (name and reading.personal):
+        return keys
+    subjects = keys.subjects - {SPEAKER} | {SPEAKER + name[0].casefold()}
+    return replace(keys, subjects=subjects)
 
 
 def share_a_subject(

@@ -67,7 +67,8 @@ class Candidate:
     """A scored text: its index among the scores, and what its order depends on.
 
     `at` is when it was said, in seconds (NaN: not known); `asked_for`: by whom the question names.
-    `passage` is the part of a very long text that is compared, None where that is all of it.
+    `passage` is the part of a very long text that is compared, None where that is all of it; `kept`
+    is what was read of that when it was stored ("": nothing).
     `copies` are the indexes of those that say the same, oldest first; `restated` is how many times
     it was said again. `changes` are what was added to its score since its lane gave it. `read` are
     the log-odds that it answers, as the reader has it (NaN: not read). `title` is what it is called
@@ -85,6 +86,7 @@ class Candidate:
     assistant: bool = False
     asked_for: bool = False
     passage: str | None = None
+    kept: str = ""
     copies: tuple[int, ...] = ()
     restated: int = 0
     changes: Mapping[str, float] = field(default_factory=dict)
@@ -104,8 +106,9 @@ class Candidate:
     @cached_property
     def statement(self) -> Statement:
         """Its own words, as they are compared: without what it quotes of a recall."""
-        text = _compared_text(self.passage or self.text)
-        return Statement(text, self.at, self.speaker, self.assistant, read_statement(text))
+        text = self.text if self.kept else _compared_text(self.passage or self.text)
+        reading = read_statement(text, self.kept)
+        return Statement(reading.text, self.at, self.speaker, self.assistant, reading)
 
     @property
     def wording(self) -> tuple[str, str, bool]:
@@ -402,7 +405,7 @@ class _Groups:
 
     def _was_shown(self, best: Candidate) -> bool:
         """Whether a group about the same thing as this one's best showed what it replaced."""
-        about = read_keys(best.statement.text, best.speaker).subjects
+        about = read_keys(best.statement.reading, best.speaker).subjects
         words = best.statement.reading.words | about
         for subjects, words_shown in self._shown:
             if subjects and about and (subjects <= words or about <= words_shown):

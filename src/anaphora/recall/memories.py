@@ -284,6 +284,11 @@ class MemoryRecall:
             )
         return records
 
+    def reading_of(self, record_id: str) -> str:
+        """What was read of a memory or note that is on disk, "" for none."""
+        reading = self.index.reading_of(record_id)
+        return reading or ("" if self.notes is None else self.notes.index.reading_of(record_id))
+
     def excluded(self, lookup: MemoryQuery) -> Candidates:
         """The candidates there would be if all might be shown, each with why it may not."""
         candidates = self.index.excluded(lookup)
@@ -576,6 +581,7 @@ class _AnswerBuilder:
                     score,
                     meaning,
                     at,
+                    kept=self._lane.reading_of(record.id),
                     restated=count,
                     title=self._lane.title_of(record),
                     titled=titled,

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Final, TypeVar
@@ -35,6 +36,7 @@ from anaphora.index.words.index import WordIndex, best_of
 from anaphora.index.words.lookup import Word
 from anaphora.index.words.postings import TermNumbers
 from anaphora.index.words.writing import IndexedDocument
+from anaphora.rank.statements import READING, keep_reading
 from anaphora.settings import EXACT_CAP
 from anaphora.store.crypto.index import CLEAR_INDEX, IndexSealer
 from anaphora.store.records.rows import CLOSENESS
@@ -42,6 +44,7 @@ from anaphora.store.records.store import Records
 from anaphora.store.records.titles import record_title
 from anaphora.store.records.vectors import RecordVectors
 from anaphora.store.records.written import WrittenRecords
+from anaphora.text.recalled import quotes_recalled
 from anaphora.values.memories import MemoryRecord
 
 TAIL_LIMIT = 500
@@ -58,6 +61,15 @@ WORTH_KEEPING: Final = 2_000
 
 UNREAD_SHARE: Final = 8
 """Columns are written again if opening had to read more than 1/UNREAD_SHARE from the database."""
+
+_READ_AT_ONCE: Final = 64
+"""Memories that are read in the background between two rests."""
+
+_REST: Final = 0.01
+"""Seconds of a rest, in which calls go on."""
+
+_QUIET: Final = 50
+"""Rests without a change before it begins: an import is not slowed down."""
 
 _TAIL_AT_CLOSE = 100
 _STEP = 4096
@@ -93,7 +105,12 @@ class MemoryIndex:
         self._term_of = sealer.token_key if sealer.sealed else None
         words = directory / "words"
         self._file = WordFile(
-            words, "memories.words", FIELDS, sealer.mark, records.sealer.check, self._list_changed
+            words,
+            "memories.words",
+            FIELDS,
+            f"/{READING}{sealer.mark}",
+            records.sealer.check,
+            self._list_changed,
         )
         self._snapshot = SnapshotFile(directory / "rows.bin", sealer)
         # The snapshot on disk as last known, without its columns.
@@ -125,7 +142,8 @@ class MemoryIndex:
     def _caught_up(self, since: int) -> None:
         if since < 0 and self._life.background and self._state.words.index.waiting > MUCH:
             self._write_words()
-        self._settle_if_due()
+        if self._is_due() or (since < 0 and len(self._find_unread()) > TAIL_LIMIT):
+            self._life.begin(self._work_in_background)
 
     def _open(self) -> int:
         """Read everything: on the first query, or if the database was restored from a backup."""
@@ -175,10 +193,13 @@ class MemoryIndex:
             state.words.index.put(row, self._document(record))
 
     def _settle_if_due(self) -> None:
+        if self._is_due():
+            self._life.begin(self._work_in_background)
+
+    def _is_due(self) -> bool:
         words = self._state.words.index
         room = max(TAIL_LIMIT, words.count // TAIL_SHARE)
-        if words.waiting > room or self._state.vectors.due():
-            self._life.begin(self._settle_in_background)
+        return words.waiting > room or self._state.vectors.due()
 
     def _take_changes(self, since: int) -> int:
         state, changed_count = self._state, 0
@@ -238,6 +259,12 @@ class MemoryIndex:
             row_of, words = self._state.rows.row, self._state.words.index
             rows = ((record_id, row_of(record_id)) for record_id in record_ids)
             return {record_id: words.subjects_of(row) for record_id, row in rows if row >= 0}
+
+    def reading_of(self, record_id: str) -> str:
+        """What was read of a memory (`keep_reading`), "" where that is not on disk."""
+        with self._life.lock:
+            row = self._state.rows.row(record_id)
+            return self._state.words.index.reading_of(row) if row >= 0 else ""
 
     def related(self, query: MemoryQuery, subjects: Mapping[str, TermNumbers]) -> Related:
         """For each id, the `limit` memories that share most of its `subjects`.
@@ -336,6 +363,30 @@ class MemoryIndex:
             is_settled = self._write_vectors() and is_settled
         return is_settled
 
+    def read_ahead(self) -> bool:
+        """Read what is on disk, so that no question has to, once nothing changes for a while.
+
+        False if there is more to read, or something changed before it was done.
+        """
+        with self._life.lock:
+            rows, seq, unread = self._state.rows, self._life.seq, self._find_unread()
+        readings: dict[str, str] = {}
+        for at in range(-_QUIET * _READ_AT_ONCE if unread else 0, len(unread), _READ_AT_ONCE):
+            if self._life.worker.stopping.wait(_REST) or self._life.cut_short.is_set():
+                return True
+            if self._life.seq != seq:
+                return False
+            if at < 0:
+                continue
+            ids = [rows.ids[row] for row in unread[at : at + _READ_AT_ONCE]]
+            readings |= {
+                record.id: keep_reading(record.text)
+                for record in self._records.many(ids).values()
+                if not quotes_recalled(record.text)
+            }
+        is_written = bool(readings) and self._write_words(readings)
+        return not is_written or len(unread) < MUCH
+
     def purge(self) -> None:
         """Catch up with the database; on return, forgotten words have left the files.
 
@@ -386,25 +437,37 @@ class MemoryIndex:
         self._snapshot.remove()
         self._known_snapshot = RowsSnapshot()
 
-    def _settle_in_background(self) -> None:
-        if self._life.cut_short.is_set() or self._life.worker.stopping.is_set():
-            return
+    def _work_in_background(self) -> None:
         # If it cannot be written, memory answers, and a later change tries again.
         with suppress(AnaphoraError):
-            self.settle(vectors=self._state.vectors.due())
+            while not self._life.cut_short.is_set() and not self._life.worker.stopping.is_set():
+                if self._is_due():
+                    self.settle(vectors=self._state.vectors.due())
+                with self._life.writing("readings") as is_alone:
+                    if not is_alone or self.read_ahead():
+                        return
 
-    def _write_words(self) -> bool:
-        return self._life.write("words", self._plan_words, self._write_plan, self._open_written)
+    def _find_unread(self) -> list[int]:
+        """The rows on disk that are to be read next. In a sealed home no words are on disk."""
+        if self._term_of is not None:
+            return []
+        unread: list[int] = self._state.words.index.find_unread()[:MUCH].tolist()
+        return unread
 
-    def _plan_words(self) -> WordPlan | bool:
+    def _write_words(self, readings: Mapping[str, str] | None = None) -> bool:
+        plan = partial(self._plan_words, readings or {})
+        return self._life.write("words", plan, self._write_plan, self._open_written)
+
+    def _plan_words(self, readings: Mapping[str, str]) -> WordPlan | bool:
         words, on_disk = self._state.words.index, self._file.open()
         if on_disk is not None and (
             words.segment is None or on_disk.generation != words.segment.generation
         ):
             # Another process has written meanwhile.
             self._open_written()
-        is_worth = words.waiting or (on_disk is None and words.count)
-        return words.plan(self._life.seq) if is_worth else True
+        is_worth = words.waiting or readings or (on_disk is None and words.count)
+        by_row = {self._state.rows.row(record_id): line for record_id, line in readings.items()}
+        return words.plan(self._life.seq, by_row) if is_worth else True
 
     def _write_plan(self, plan: WordPlan) -> bool:
         return self._file.write(plan, self._life.cut_short.is_set)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shutil
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from functools import cached_property
 from pathlib import Path
@@ -34,21 +34,22 @@ _LOCK: Final = "erase.lock"
 
 
 class WordPlan(NamedTuple):
-    """What to write: `documents` after those of `base` that are in `keep`. The file is up to date
-    with the database at number `upto`."""
+    """What to write: `documents` after those of `base` that are in `keep`, which get `readings` by
+    their places. The file is up to date with the database at number `upto`."""
 
     base: Segment | None
     keep: NDArray[np.bool_]
     documents: Sequence[IndexedDocument]
     upto: int
+    readings: Mapping[int, str]
 
 
 class WordFile:
     """The words of one kind of item in a folder. It keeps no state in memory.
 
-    `key_tag` identifies the key of sealed words ("": clear). `check` raises SealChanged once the
-    seal of the home has changed. `changed` gives the keys of the documents that were changed or
-    deleted after a number of the database.
+    `key_tag` identifies the key of sealed words ("": clear), and how texts are read. `check` raises
+    SealChanged once the seal of the home has changed. `changed` gives the keys of the documents
+    that were changed or deleted after a number of the database.
     """
 
     def __init__(
@@ -99,7 +100,7 @@ class WordFile:
             self._folder.mkdir(parents=True, exist_ok=True)
             if plan.base is not None:
                 with self._erasing:
-                    old = select(plan.base.columns, plan.keep)
+                    old = select(plan.base.columns, plan.keep, plan.readings)
                 columns = join(old, columns)
             write_columns(fresh, columns, self._form, fresh.stem, plan.upto)
             with self._erasing:

@@ -7,7 +7,8 @@ scores are used for is up to the word indexes of memories and sections.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import numpy as np
@@ -84,9 +85,17 @@ class WordIndex:
             if self.segment is not None:
                 self.segment.refresh()
 
-    def plan(self, upto: int) -> WordPlan:
-        """What to write for a file with all documents."""
-        return WordPlan(self.segment, self._row_of[1:] >= 0, list(self._waiting.values()), upto)
+    def plan(self, upto: int, readings: Mapping[int, str] | None = None) -> WordPlan:
+        """What to write for a file with all documents, with new readings of rows on disk."""
+        by_place = {self._place_of(row): line for row, line in (readings or {}).items()}
+        by_place.pop(0, None)
+        documents = list(self._waiting.values())
+        return WordPlan(self.segment, self._row_of[1:] >= 0, documents, upto, by_place)
+
+    def find_unread(self) -> Rows:
+        """The rows on disk of which no reading is there."""
+        rows = self._row_of[1:]
+        return rows[:0] if self.segment is None else rows[(rows >= 0) & self.segment.unread]
 
     def find_missing(self, rows: Rows) -> Rows:
         """Those of `rows` that have words neither on disk nor waiting."""
@@ -158,6 +167,14 @@ class WordIndex:
         if self.segment is None or not place:
             return np.empty(0, np.uint64)
         return self.segment.subjects_of(place)
+
+    def reading_of(self, row: int) -> str:
+        """What was read of a row that is on disk, "" for none."""
+        place = self._place_of(row)
+        if self.segment is not None and place:
+            with suppress(ValueError):
+                return self.segment.reading(place)
+        return ""
 
     def entries(
         self, numbers: TermNumbers, idfs: Collection[float] | Scores, field: int = 0

@@ -1,10 +1,10 @@
 """A segment: the words of documents in one file, by term, mapped into memory.
 
 Columns lie one after the other. A term is the hash of a token in a field: the file has no tokens,
-only the words as written (`forms`, for misspelt words; none in a sealed home). The forward list of
-a document has the places of its subjects among the terms. A document is erased in place: its
-postings, its forward list, its key, and every term and word that no other one has, are overwritten.
-Nothing else in a file ever changes.
+only the words as written (`forms`, for misspelt words) and what was read of memories (`readings`);
+neither in a sealed home. The forward list of a document has the places of its subjects among the
+terms. A document is erased in place: its postings, its forward list, its key, its reading, and
+every term and word that no other one has, are overwritten. Nothing else in a file ever changes.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from anaphora.index.words.vocabulary import Vocabulary
 WORD_INDEX_ERRORS: Final = (ValueError, OSError, KeyError, TypeError, IndexError)
 """Errors of a file that is torn, gone or of another form."""
 
-FORM: Final = "7"
+FORM: Final = "8"
 WORD: Final = 8
-LINES_OF_DOCUMENTS: Final = ("keys",)
+LINES_OF_DOCUMENTS: Final = ("keys", "readings")
 """Columns of text with a line for each document."""
 
 _LINE_END: Final = 10
@@ -69,6 +69,7 @@ class Segment:
             column = np.ndarray(shape, dtype, self._bytes.data, at)
             self.columns[name] = column
             at += column.nbytes + -column.nbytes % WORD
+        self._ends: dict[str, Places] = {}
         self.refresh()
 
     def refresh(self) -> None:
@@ -97,8 +98,28 @@ class Segment:
 
     def key(self, place: int) -> str:
         """The key of one document."""
-        ends = np.flatnonzero(self.columns["keys"] == _LINE_END)
-        return lines_of(self.columns["keys"][ends[place - 1] : ends[place] + 1])[0]
+        return self._line("keys", place)
+
+    def reading(self, place: int) -> str:
+        """What was read of one document, "" if nothing was. Raises ValueError while it is wiped."""
+        return self._line("readings", place)
+
+    @property
+    def unread(self) -> NDArray[np.bool_]:
+        """Which documents were not read, in the order of their places."""
+        is_unread: NDArray[np.bool_] = np.diff(self._find_ends("readings")) == 1
+        return is_unread
+
+    def _line(self, name: str, place: int) -> str:
+        """The line of one document in a column of text."""
+        before, end = self._find_ends(name)[place - 1 : place + 1].tolist()
+        return lines_of(self.columns[name][before : end + 1])[0]
+
+    def _find_ends(self, name: str) -> Places:
+        """Where the lines of a column of text end: wiping them does not change that."""
+        if name not in self._ends:
+            self._ends[name] = np.flatnonzero(self.columns[name] == _LINE_END)
+        return self._ends[name]
 
     def digest(self, place: int) -> int:
         """The digest of one document's tokens."""
@@ -179,7 +200,7 @@ class Segment:
         terms = np.unique(np.searchsorted(starts, postings, side="right") - 1)
         pairs = zip(starts[terms].tolist(), starts[terms + 1].tolist(), strict=True)
         unused = terms[[not columns["places"][first:end].any() for first, end in pairs]]
-        first_form = len(columns["terms"]) - np.count_nonzero(columns["forms"] == _LINE_END) + 1
+        first_form = len(columns["terms"]) - len(self._find_ends("forms")) + 1
         self._wipe("forms", unused[unused >= first_form] - first_form)
         for at in unused.tolist():
             # In order still: a search finds the first of several that are equal, which has them.
@@ -189,7 +210,7 @@ class Segment:
 
     def _wipe(self, name: str, lines: Places) -> None:
         """Overwrite these lines of a column of text, numbered from 0."""
-        ends = np.flatnonzero(self.columns[name] == _LINE_END)
+        ends = self._find_ends(name)
         for line in lines.tolist():
             self._overwrite(name, np.arange(ends[line] + 1, ends[line + 1]))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -104,12 +104,14 @@ def columns_of(
         "forward": (subjects % len(numbers)).astype(np.uint32),
         "forward_sizes": np.bincount(subjects // len(numbers), minlength=room)[1:].astype(np.int32),
         "keys": _text(document.key for document in documents),
+        "readings": _text("" for _ in documents),
         "forms": _text(forms[at - first_form] for at in order[first_form:].tolist()),
     }
 
 
-def select(columns: Columns, keep: NDArray[np.bool_]) -> Columns:
-    """The columns of some of the documents, with the terms that they have."""
+def select(columns: Columns, keep: NDArray[np.bool_], readings: Mapping[int, str]) -> Columns:
+    """The columns of some of the documents, with the terms that they have, and with some new
+    `readings` by place."""
     is_kept = np.concatenate(([False], keep & (columns["numbers"] > 0)))
     postings = is_kept[columns["places"]]
     starts = np.concatenate(([0], np.cumsum(postings)))[columns["starts"]]
@@ -119,6 +121,8 @@ def select(columns: Columns, keep: NDArray[np.bool_]) -> Columns:
     chosen = np.flatnonzero(is_kept[1:])
     forward = columns["forward"][np.repeat(is_kept[1:], columns["forward_sizes"])]
     lines = {name: lines_of(columns[name]) for name in LINES_OF_DOCUMENTS}
+    for place, reading in readings.items():
+        lines["readings"][place - 1] = reading
     return {
         "terms": columns["terms"][used],
         "starts": np.append(starts[:-1][used], starts[-1]),
