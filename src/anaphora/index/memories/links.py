@@ -13,6 +13,8 @@ from anaphora.store.records.rows import CLOSENESS, RecordLink
 
 # `end` is twice the row of the other end, plus the place of the kind in CLOSENESS.
 _LINK: Final = np.dtype([("end", np.int32), ("strength", np.float32)])
+_MOST_RECENT: Final = 1_000
+"""Rows with new links that are not in the columns yet: inserting moves all that follow."""
 
 
 class MemoryLinks:
@@ -25,6 +27,7 @@ class MemoryLinks:
         self._links = np.empty(0, _LINK)
         # Where those of each row begin, and the end of the last.
         self._begins = np.zeros(1, np.int32)
+        self._recent: dict[int, list[tuple[int, float]]] = {}
 
     def put(self, rows: MemoryRows, links: Iterable[RecordLink]) -> None:
         """Add links between known memories, of closeness alone; the same one may come twice."""
@@ -34,20 +37,25 @@ class MemoryLinks:
             # A damaged strength must not stop every question.
             if link.kind in CLOSENESS and isinstance(link.strength, float)
         )
-        entries = sorted(
-            (row, (2 * linked_row + CLOSENESS.index(link.kind), link.strength))
-            for first_row, second_row, link in ends
-            if min(first_row, second_row) >= 0
-            for row, linked_row in ((first_row, second_row), (second_row, first_row))
-        )
-        if entries:
-            linked_rows, new_links = zip(*entries, strict=True)
-            begins = np.pad(self._begins, (0, len(rows) + 1 - len(self._begins)), "edge")
-            places = begins[np.array(linked_rows) + 1]
-            self._links = np.insert(self._links, places, np.array([*new_links], _LINK))
-            counts = np.bincount(linked_rows, minlength=len(rows))
-            begins[1:] += np.cumsum(counts, dtype=np.int32)
-            self._begins = begins
+        for first_row, second_row, link in ends:
+            if min(first_row, second_row) >= 0:
+                kind, strength = CLOSENESS.index(link.kind), float(np.float32(link.strength))
+                for row, linked_row in ((first_row, second_row), (second_row, first_row)):
+                    links_of_row = self._recent.setdefault(row, [])
+                    links_of_row.append((2 * linked_row + kind, strength))
+        if len(self._recent) > _MOST_RECENT:
+            self._insert_recent(len(rows))
+
+    def _insert_recent(self, count: int) -> None:
+        recent_rows = sorted(self._recent)
+        sizes = np.zeros(count, np.int32)
+        sizes[recent_rows] = [len(self._recent[row]) for row in recent_rows]
+        begins = np.pad(self._begins, (0, count + 1 - len(self._begins)), "edge")
+        places = np.repeat(begins[1:], sizes)
+        new_links = [link for row in recent_rows for link in self._recent[row]]
+        self._links = np.insert(self._links, places, np.array(new_links, _LINK))
+        begins[1:] += np.cumsum(sizes, dtype=np.int32)
+        self._begins, self._recent = begins, {}
 
     def of(self, rows: MemoryRows, record_id: str) -> list[tuple[str, str]]:
         """The ids that are linked with this one, each with the kind, the closest first."""
@@ -56,7 +64,10 @@ class MemoryLinks:
         begin, end = self._begins.take((row, row + 1), mode="clip").tolist()
         links = {
             (-strength, rows.ids[end_and_kind >> 1], CLOSENESS[end_and_kind & 1])
-            for end_and_kind, strength in self._links[begin:end].tolist()
+            for end_and_kind, strength in (
+                *self._links[begin:end].tolist(),
+                *self._recent.get(row, ()),
+            )
             if state[end_and_kind >> 1] != GONE
         }
         return [(linked_id, kind) for _, linked_id, kind in sorted(links)]
