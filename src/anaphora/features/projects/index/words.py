@@ -37,13 +37,15 @@ class SectionWords:
         would make the name of a large file a common word. Keys are the terms of the index (keyed
         in a sealed home).
         """
-        statistics, weights = self.index.statistics, {}
-        for token, weight in terms.items():
-            term = self.index.term(token)
-            path, title, body = (statistics.holding(term, at) for at in range(len(FIELDS)))
-            holding = body or max(path, title)
-            weights[term] = weight * idf(max(statistics.documents, holding), holding)
-        return weights
+        statistics, keyed_terms = self.index.statistics, [*map(self.index.term, terms)]
+        path, title, body = (
+            statistics.holding(numbers_of(keyed_terms, field)) for field in range(len(FIELDS))
+        )
+        counts = np.where(body > 0, body, np.maximum(path, title)).tolist()
+        return {
+            term: weight * idf(max(statistics.documents, count), count)
+            for term, weight, count in zip(keyed_terms, terms.values(), counts, strict=True)
+        }
 
     def best(self, weights: Mapping[str, float], limit: int) -> Ints:
         """Rows that match a term in any field, best first by the fields' weighted BM25."""
