@@ -133,6 +133,31 @@ def test_pages_cover_everything_once(truth: Database) -> None:
 
 
 @pytest.mark.promise("records.follow")
+def test_whether_there_is_any_is_told_after_every_change(
+    truth: Database, open_again: OpenTruth
+) -> None:
+    """Whatever came and went before it was asked: records of other kinds are none."""
+    from anaphora.store.records.forgetting import forget_for_good
+
+    memories, others = Records(truth, "default"), Records(truth, "default", kinds=("other", "more"))
+    asked = Records(open_again(), "default", kinds=others.kinds)
+    for _ in range(2):
+        assert not asked.holds_any()
+        keep(memories, NewMemory("a memory"))
+        assert not asked.holds_any()
+        ids = keep(others, NewMemory("another"))
+        assert asked.holds_any()
+        keep(memories, NewMemory("a memory more"))
+        assert asked.holds_any()
+        with others.change() as work:
+            forget_for_good(work, ids)
+    truth.erase("default")
+    assert not asked.holds_any()
+    keep(others, NewMemory("new"))
+    assert asked.holds_any()
+
+
+@pytest.mark.promise("records.follow")
 def test_following_by_number_gives_the_present(truth: Database, open_again: OpenTruth) -> None:
     """Who follows changes and tombstones in any portions holds what truth holds."""
     from anaphora.store.records.forgetting import forget_for_good

@@ -153,12 +153,8 @@ class Linker:
             links_by_id[memory.record_id] = tuple(new_links)
         for link in links:
             if link.kind == "same":
-                first_record, second_record = work.find(link.record_id), work.find(link.other_id)
-                assert first_record is not None
-                assert second_record is not None
-                older, younger = sorted(
-                    (first_record, second_record), key=lambda record: (record.created_at, record.id)
-                )
+                records = work.many((link.record_id, link.other_id)).values()
+                older, younger = sorted(records, key=lambda record: (record.created_at, record.id))
                 work.change(
                     older.id,
                     reinforce_count=older.reinforce_count + 1,

@@ -118,7 +118,6 @@ class DocumentServices(FeatureServices):
         forgotten_documents = self.writing.forget(record_id, soft=soft)
         if not forgotten_documents.ids or soft:
             return named(forgotten_documents, ())
-        self.store.truth.scrub()
         # Facts extracted from it were deleted, too.
         self.services.purge()
         return named(forgotten_documents, self._list_surviving(forgotten_documents))

@@ -65,13 +65,14 @@ class Documents(NamespaceReader):
         self.vectors = RecordVectors(truth, namespace, sealer, kinds=(DOCUMENT_SECTION,))
 
     @contextmanager
-    def change(self) -> Iterator[DocumentTransaction]:
+    def change(self, *, scrub: bool = False) -> Iterator[DocumentTransaction]:
         """One write transaction: what was done in it is kept whole or not.
 
         `ReadOnly`, `DiskFull` or `StoreError` when the database refuses; `SealChanged` where the
-        home was sealed or opened up meanwhile.
+        home was sealed or opened up meanwhile. With `scrub` nothing of what was deleted is left in
+        the database's files then.
         """
-        with self._writing() as write:
+        with self._writing(scrub=scrub) as write:
             work = DocumentTransaction(write, self.sealer)
             yield work
             work.finish()

@@ -129,14 +129,12 @@ class NoteWriter:
         row = self._notes.many([note_id]).get(note_id)
         if row is None:
             return ForgottenRecords()
-        with self._notes.change(row.kind) as work:
+        with self._notes.change(row.kind, scrub=not soft) as work:
             if not soft:
                 forgotten_records = forget_for_good(work, [note_id])
             else:
                 forgotten_records = forget_softly(work, [note_id], self._clock())
-        if not soft:
-            self._notes.truth.scrub()
-        else:
+        if soft:
             with self._graph.change() as graph:
                 graph.invalidate(forgotten_records.ids, self._clock())
         return forgotten_records

@@ -275,7 +275,7 @@ class DocumentWriter:
             forget_softly,
         )
 
-        with self._documents.change() as work:
+        with self._documents.change(scrub=not soft) as work:
             if soft:
                 forgotten_documents = forget_softly(work.versions, [document_id], self._clock())
             else:
