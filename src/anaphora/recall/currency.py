@@ -69,7 +69,7 @@ class Candidate:
     """A scored text: its index among the scores, and what its order depends on.
 
     `at` is when it was said, in seconds (NaN: not known); `asked_for`: by whom the question names.
-    `passage` is the part of a very long text that is compared, None where that is all of it; `kept`
+    `passage` is the part of a very long text that is compared, None where that is all of it; `line`
     is what was read of that when it was stored ("": nothing).
     `copies` are the indexes of those that say the same, oldest first; `restated` is how many times
     it was said again. `group` is the score of its group, None for its own. `changes` are what was
@@ -92,7 +92,7 @@ class Candidate:
     assistant: bool = False
     asked_for: bool = False
     passage: str | None = None
-    kept: str = ""
+    line: str = ""
     copies: tuple[int, ...] = ()
     restated: int = 0
     group: float | None = None
@@ -123,8 +123,8 @@ class Candidate:
     @property
     def reading(self) -> StatementReading:
         """What is read of its own words: without what it quotes of a recall."""
-        if self.kept:
-            return read_statement(self.text, self.kept)
+        if self.line:
+            return read_statement(self.text, self.line)
         return read_statement(_compared_text(self.passage or self.text))
 
     @property

@@ -401,7 +401,7 @@ class _AnswerBuilder:
     _scores: MemoryScores = field(init=False)
     _indexes: dict[str, int] = field(init=False)
     _read: dict[str, MemoryRecord] = field(default_factory=dict)
-    _kept: dict[str, str] = field(default_factory=dict)
+    _lines: dict[str, str] = field(default_factory=dict)
     _related: dict[str, Sequence[tuple[str, float]]] = field(default_factory=dict)
     _titles: dict[str, str] = field(default_factory=dict)
     # How many are looked up at once, since a group of each is likely to be made.
@@ -569,7 +569,7 @@ class _AnswerBuilder:
             0.0 if meaning is None else float(meaning[index]),
             # What was said again holds from then on.
             noted_at / 1e6 if self._lane.by_currency else 0.0,
-            kept="" if record is None else self._find_kept(record.id),
+            line="" if record is None else self._find_line(record.id),
             restated=int(columns.count[index]),
             closeness=closeness,
             title="" if record is None else self._title(record),
@@ -578,10 +578,10 @@ class _AnswerBuilder:
             timely=columns.timely is not None and bool(columns.timely[index]),
         )
 
-    def _find_kept(self, record_id: str) -> str:
-        if record_id not in self._kept:
-            self._kept[record_id] = self._lane.reading_of(record_id)
-        return self._kept[record_id]
+    def _find_line(self, record_id: str) -> str:
+        if record_id not in self._lines:
+            self._lines[record_id] = self._lane.reading_of(record_id)
+        return self._lines[record_id]
 
     def _title(self, record: MemoryRecord) -> str:
         if record.id not in self._titles:
