@@ -9,7 +9,7 @@ import itertools
 import random
 import shutil
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
@@ -29,6 +29,7 @@ from anaphora.index.words.file import WordFile
 from anaphora.index.words.postings import numbers_of
 from anaphora.index.words.segment import Segment
 from anaphora.index.words.writing import write_columns
+from anaphora.language.analyser import analyse
 from anaphora.rank import statements
 from anaphora.rank.statements import READING, keep_reading
 from anaphora.testing import WordHashingEmbedder
@@ -459,9 +460,8 @@ def test_memories_are_read_in_the_background(
     monkeypatch.setattr(memories, "TAIL_LIMIT", 3)
     texts = [f"The key of locker {number} is with Paula." for number in range(8)]
     seen: list[str] = []
-    analyse: Callable[..., list[str]] = statements.analyse
 
-    def listening(text: str, **named: object) -> list[str]:
+    def listening(text: str, **named: Any) -> list[str]:
         seen.append(text)
         return analyse(text, **named)
 

@@ -113,12 +113,12 @@ def _read_tokens(question: str, code: str) -> tuple[tuple[QueryWord, frozenset[s
 
 
 @lru_cache(maxsize=4096)
-def find_held_terms(question: str, text: str, kept: str = "") -> frozenset[str]:
+def find_held_terms(question: str, text: str, line: str = "") -> frozenset[str]:
     """The terms of `read_question_terms(question)` that `text` holds, wherever they stand in it.
 
-    `kept` is what `keep_reading` made of `text`, if that is known.
+    `line` is what `keep_reading` made of `text`, if that is known.
     """
-    reading = read_statement(text, kept)
+    reading = read_statement(text, line)
     return frozenset(
         word.tokens[0]
         for word, tokens in _read_tokens(question, reading.code)

@@ -59,6 +59,7 @@ _MARKS: Final = (
     "unchanged",
     "complains",
 )
+_UNMARKED: Final = dict.fromkeys(_MARKS, False)
 _marks_of = attrgetter(*_MARKS)
 _SAME: Final = "="
 _CALENDAR: Final = frozenset((*MONTH_OF, *WEEKDAYS))
@@ -331,77 +332,69 @@ def words_of(text: str) -> frozenset[str]:
     return read_statement(text).words
 
 
-def read_statement(text: str, kept: str = "") -> StatementReading:
+def read_statement(text: str, line: str = "") -> StatementReading:
     """Read the first 600 characters of `text`; how it was typed changes nothing.
 
-    `kept` is what `keep_reading` made of the same text: what it holds is not read again.
+    `line` is what `keep_reading` made of the same text: what it holds is not read again.
     """
-    return _read_statement(text[:_LOOKED_AT], kept)
+    return _read_statement(text[:_LOOKED_AT], line)
 
 
 @lru_cache(maxsize=8192)
-def _read_statement(text: str, kept: str) -> StatementReading:
+def _read_statement(text: str, line: str) -> StatementReading:
     reading = StatementReading(typed_text(text))
     # Of another text, or wiped meanwhile, it says nothing.
     with suppress(ValueError):
-        if kept:
-            vars(reading).update(_unpack(text, kept))
+        if line:
+            vars(reading).update(_unpack(text, line))
     return reading
 
 
 def keep_reading(text: str) -> str:
     """What is read of `text` as one line: all that most questions need of it."""
-    text = text[:_LOOKED_AT]
     reading = read_statement(text)
-    keys, subject, told = reading.keys, reading.subject, reading.told
-    bits = sum(1 << index for index, mark in enumerate(_marks_of(reading)) if mark)
-    parts = (
-        [_SAME] if told == reading.words else sorted(told),
-        sorted(told - reading.news),
-        sorted(told - reading.lasting),
+    keys, subject, telling = reading.keys, reading.subject, reading.told
+    words = (
+        [name for name, is_marked in zip(_MARKS, _marks_of(reading), strict=True) if is_marked],
+        reading.all_tokens,
+        [_SAME] if telling == reading.words else sorted(telling),
+        sorted(telling - reading.news),
+        sorted(telling - reading.lasting),
         # The noun of the subject first.
         sorted(subject, key=lambda word: (word != reading.head_noun, word)),
         sorted(keys.subjects - subject - {SPEAKER}),
         sorted(attribute.replace(" ", _SAME, 1) for attribute in keys.attributes),
         sorted(keys.values),
     )
-    words = (" ".join(part) for part in (reading.all_tokens, *parts))
-    return "\t".join((_check(text), f"{bits:x}", reading.code, *words))
+    return "\t".join((_check(text[:_LOOKED_AT]), reading.code, *map(" ".join, words)))
 
 
-def _unpack(text: str, kept: str) -> dict[str, object]:
-    """The parts of a reading by their names. Raises ValueError if `kept` is not of `text`."""
-    check, bits, code, *words = kept.split("\t")
+def _unpack(text: str, line: str) -> dict[str, object]:
+    """The parts of a reading by their names. Raises ValueError if `line` is not of `text`."""
+    check, code, *words = line.split("\t")
     if check != _check(text):
         raise ValueError("the reading is of another text")
-    tokens, telling, idle, passing, about, beside, kinds, values = map(str.split, words)
-    marks = _unpack_marks(bits)
-    words_told = frozenset(tokens)
-    told = words_told if telling == [_SAME] else frozenset(telling)
-    subject = frozenset(about)
-    own = (SPEAKER,) if marks["personal"] else ()
+    marks, tokens, telling, idle, passing, about, beside, kinds, values = map(str.split, words)
+    all_words, subject = frozenset(tokens), frozenset(about)
+    said = all_words if telling == [_SAME] else frozenset(telling)
+    speaker = (SPEAKER,) if "personal" in marks else ()
     return {
-        **marks,
+        **_UNMARKED,
+        **dict.fromkeys(marks, True),
         "code": code,
         "all_tokens": tokens,
-        "words": words_told,
-        "told": told,
-        "news": told.difference(idle),
-        "lasting": told.difference(passing),
+        "words": all_words,
+        "told": said,
+        "news": said.difference(idle),
+        "lasting": said.difference(passing),
         "subject": subject,
         "head_noun": about[0] if about else "",
         "keys": StatementKeys(
-            subject.union(beside, own),
+            subject.union(beside, speaker),
             frozenset(kind.replace(_SAME, " ", 1) for kind in kinds),
             frozenset(values),
         ),
     }
-
-
-@lru_cache(maxsize=1024)
-def _unpack_marks(bits: str) -> dict[str, bool]:
-    number = int(bits, 16)
-    return {name: bool(number >> index & 1) for index, name in enumerate(_MARKS)}
 
 
 def _check(text: str) -> str:

@@ -67,7 +67,7 @@ class Candidate:
     """A scored text: its index among the scores, and what its order depends on.
 
     `at` is when it was said, in seconds (NaN: not known); `asked_for`: by whom the question names.
-    `passage` is the part of a very long text that is compared, None where that is all of it; `kept`
+    `passage` is the part of a very long text that is compared, None where that is all of it; `line`
     is what was read of that when it was stored ("": nothing).
     `copies` are the indexes of those that say the same, oldest first; `restated` is how many times
     it was said again. `changes` are what was added to its score since its lane gave it. `read` are
@@ -86,7 +86,7 @@ class Candidate:
     assistant: bool = False
     asked_for: bool = False
     passage: str | None = None
-    kept: str = ""
+    line: str = ""
     copies: tuple[int, ...] = ()
     restated: int = 0
     changes: Mapping[str, float] = field(default_factory=dict)
@@ -106,8 +106,8 @@ class Candidate:
     @cached_property
     def statement(self) -> Statement:
         """Its own words, as they are compared: without what it quotes of a recall."""
-        text = self.text if self.kept else _compared_text(self.passage or self.text)
-        reading = read_statement(text, self.kept)
+        text = self.text if self.line else _compared_text(self.passage or self.text)
+        reading = read_statement(text, self.line)
         return Statement(reading.text, self.at, self.speaker, self.assistant, reading)
 
     @property

@@ -177,7 +177,7 @@ class Likelihood:
 
 def _terms_in(candidate: Candidate, question: str) -> frozenset[str]:
     """The words of a question that a candidate holds: its text, its speaker's name or its title."""
-    terms = find_held_terms(question, bearing_parts(question, candidate.text), candidate.kept)
+    terms = find_held_terms(question, bearing_parts(question, candidate.text), candidate.line)
     if candidate.asked_for:
         terms |= find_held_terms(question, candidate.speaker)
     if candidate.title:

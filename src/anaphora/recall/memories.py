@@ -298,14 +298,18 @@ class MemoryRecall:
             else _join(candidates, self.notes.index.excluded(lookup))
         )
 
-    def related(self, lookup: MemoryQuery, record_ids: Iterable[str]) -> Related:
-        """For each id that an index has, what the indexes hold about the same."""
+    def related(self, lookup: MemoryQuery, record_ids: Iterable[str], version: int) -> Related:
+        """For each id that an index has, what the indexes hold about the same.
+
+        `version` is a number that the database had in this call.
+        """
         from anaphora.index.memories.state import Related
 
         notes = () if self.notes is None or not len(self.notes.index) else (self.notes.index,)
         indexes = (self.index, *notes)
         subjects = {k: terms for i in indexes for k, terms in i.subjects(record_ids).items()}
-        parts = [index.related(replace(lookup, limit=RELATED), subjects) for index in indexes]
+        query = replace(lookup, limit=RELATED)
+        parts = [index.related(query, subjects, version) for index in indexes]
         of = {key: [pair for part in parts for pair in part.of[key]] for key in subjects}
         return Related(_join(*(part.candidates for part in parts)), of)
 
@@ -581,7 +585,7 @@ class _AnswerBuilder:
                     score,
                     meaning,
                     at,
-                    kept=self._lane.reading_of(record.id),
+                    line=self._lane.reading_of(record.id),
                     restated=count,
                     title=self._lane.title_of(record),
                     titled=titled,
@@ -611,7 +615,7 @@ class _AnswerBuilder:
                 break
             if candidate.index not in self._related:
                 looked_up[self._get_id(candidate.index)] = candidate
-        related = self._lane.related(self._lookup, looked_up)
+        related = self._lane.related(self._lookup, looked_up, self._found.version)
         columns, ids = related.candidates.columns, related.candidates.columns.ids
         new_places = [at for at, record_id in enumerate(ids) if record_id not in self._indexes]
         if new_places:

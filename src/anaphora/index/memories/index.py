@@ -266,12 +266,15 @@ class MemoryIndex:
             row = self._state.rows.row(record_id)
             return self._state.words.index.reading_of(row) if row >= 0 else ""
 
-    def related(self, query: MemoryQuery, subjects: Mapping[str, TermNumbers]) -> Related:
+    def related(
+        self, query: MemoryQuery, subjects: Mapping[str, TermNumbers], version: int | None = None
+    ) -> Related:
         """For each id, the `limit` memories that share most of its `subjects`.
 
-        They are scored for `query`; each has its closeness to the memory of that id.
+        They are scored for `query`; each has its closeness to the memory of that id. `version` as
+        for `candidates`.
         """
-        return self._answer(lambda: self._state.related(query, subjects, self._life.seq))
+        return self._answer(lambda: self._state.related(query, subjects, self._life.seq), version)
 
     def matching(self, terms: Sequence[Word], limit: int) -> tuple[str, ...]:
         """The ids of the best memories with any of the terms, including past ones."""

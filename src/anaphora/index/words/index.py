@@ -170,10 +170,10 @@ class WordIndex:
 
     def reading_of(self, row: int) -> str:
         """What was read of a row that is on disk, "" for none."""
-        place = self._place_of(row)
-        if self.segment is not None and place:
+        number = self._place_of(row)
+        if self.segment is not None and number:
             with suppress(ValueError):
-                return self.segment.reading(place)
+                return self.segment.reading(number)
         return ""
 
     def entries(

@@ -121,8 +121,8 @@ def select(columns: Columns, keep: NDArray[np.bool_], readings: Mapping[int, str
     chosen = np.flatnonzero(is_kept[1:])
     forward = columns["forward"][np.repeat(is_kept[1:], columns["forward_sizes"])]
     lines = {name: lines_of(columns[name]) for name in LINES_OF_DOCUMENTS}
-    for place, reading in readings.items():
-        lines["readings"][place - 1] = reading
+    for number, reading in readings.items():
+        lines["readings"][number - 1] = reading
     return {
         "terms": columns["terms"][used],
         "starts": np.append(starts[:-1][used], starts[-1]),
