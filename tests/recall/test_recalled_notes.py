@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -41,6 +41,26 @@ def test_a_note_is_recalled_among_memories(memory: Memory, clock: Clock) -> None
     assert note.id not in [one.id for one in memory.list().items]
     only = memory.recall(ASKED, filters={"type": "decision"})
     assert [hit.id for hit in only] == [note.id]
+
+
+@pytest.mark.promise("project.notes")
+@pytest.mark.parametrize("note_first", [True, False])
+def test_a_memory_and_a_note_replace_each_other(
+    memory: Memory, clock: Clock, note_first: bool
+) -> None:
+    """What was told later stands first, and names what it replaced, in the other index too."""
+    memory.remember("Rafi owns the deploy script.")
+    tells: list[Callable[[str], str]] = [
+        lambda text: memory.observe(text).id,
+        lambda text: memory.remember(text).id,
+    ]
+    tell_old, tell_new = tells if note_first else tells[::-1]
+    old = tell_old("The staging server listens on port 8080.")
+    clock.advance(days=30)
+    new = tell_new("The staging server listens on port 9090 now.")
+    hits = memory.recall("Which port does the staging server listen on?", top_k=5)
+    assert hits[0].id == new
+    assert [related.id for related in hits[0].previous] == [old]
 
 
 @pytest.mark.promise("project.notes")

@@ -239,9 +239,9 @@ class MemoryIndex:
     def subjects(self, record_ids: Iterable[str]) -> dict[str, TermNumbers]:
         """The terms of those of these memories that are here by which `related` looks them up."""
         with self._life.lock:
-            state = self._state
-            rows = {record_id: state.rows.row(record_id) for record_id in record_ids}
-            return {i: state.words.index.subjects_of(row) for i, row in rows.items() if row >= 0}
+            row_of, words = self._state.rows.row, self._state.words.index
+            rows = ((record_id, row_of(record_id)) for record_id in record_ids)
+            return {record_id: words.subjects_of(row) for record_id, row in rows if row >= 0}
 
     def reading_of(self, record_id: str) -> str:
         """What was read of a memory (`keep_reading`), "" where that is not on disk."""

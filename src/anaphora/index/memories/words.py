@@ -99,7 +99,7 @@ class MemoryWords:
         sizes = np.array([len(terms) for terms in subjects], np.int64)
         of_texts = np.repeat(np.arange(len(subjects)), sizes)
         numbers = np.concatenate([np.empty(0, np.uint64), *subjects])
-        holding = statistics.holding_each(numbers)
+        holding = statistics.holding(numbers)
         is_telling = holding <= COMMON
         is_telling |= np.bincount(of_texts, is_telling, len(subjects))[of_texts] == 0
         documents = max(statistics.documents, LEAST_DOCUMENTS)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import compress
 from typing import Final
 
 import numpy as np
@@ -18,7 +19,13 @@ from anaphora.index.turns.vectors import AnnView
 from anaphora.index.vectors.matrix import MatrixView
 from anaphora.index.words.index import best_of
 from anaphora.index.words.lookup import Lookup, Word, look_up
-from anaphora.index.words.postings import WordStatistics, full_score, score, sum_by_row
+from anaphora.index.words.postings import (
+    WordStatistics,
+    full_score,
+    numbers_of,
+    score,
+    sum_by_row,
+)
 from anaphora.rank.turn_table import TurnTable
 
 LONG: Final = 1_000
@@ -208,7 +215,8 @@ class TurnView:
 
     def holding(self, terms: Sequence[str], conversation: int | None = None) -> NDArray[np.int64]:
         """The rows that have any of the rare ones of these terms of the index, each once."""
-        rare = [term for term in terms if 0 < self._words.statistics.holding(term) <= RARE]
+        counts = self._words.statistics.holding(numbers_of(terms))
+        rare = compress(terms, (counts > 0) & (counts <= RARE))
         rows = [self._rows_holding(term, conversation) for term in rare]
         return np.unique(np.concatenate(rows)) if rows else np.empty(0, np.int64)
 
@@ -216,8 +224,7 @@ class TurnView:
         """The turns that have any of these tokens, shape (N,)."""
         mask = np.zeros(len(self), np.bool_)
         for term in map(self._words.term_of, tokens):
-            if self._words.statistics.holding(term):
-                mask[self._rows_holding(term, None)] = True
+            mask[self._rows_holding(term, None)] = True
         return mask
 
     def sharing(
@@ -269,14 +276,14 @@ class TurnView:
             return
         average = statistics.average()
         raised_scores: dict[int, np.float32] = {}
-        for term, weight in weights.items():
-            if statistics.holding(term) <= RARE:
-                rows = self._rows_holding(term, conversation)
-                rows = rows[lengths[rows] > LONG]
-                tries = np.log(lengths[rows] / average)
-                gains = np.clip(weight - tries, 0.0, weight)
-                for row, gain in zip(rows.tolist(), gains, strict=True):
-                    raised_scores[row] = np.float32(raised_scores.get(row, 0.0) + gain)
+        is_rare = statistics.holding(numbers_of(weights)) <= RARE
+        for term, weight in compress(weights.items(), is_rare):
+            rows = self._rows_holding(term, conversation)
+            rows = rows[lengths[rows] > LONG]
+            tries = np.log(lengths[rows] / average)
+            gains = np.clip(weight - tries, 0.0, weight)
+            for row, gain in zip(rows.tolist(), gains, strict=True):
+                raised_scores[row] = np.float32(raised_scores.get(row, 0.0) + gain)
         for row, raised_score in raised_scores.items():
             scores[row] = max(scores[row], raised_score)
 
@@ -284,9 +291,8 @@ class TurnView:
         """The rows with a term of the index, each once."""
         rows = self._holders.get((term, conversation))
         if rows is None:
-            count = self._words.statistics.holding(term)
-            rows = np.sort(self._find_turns({term: 1.0}, conversation, count)[0])
-            if count <= RARE:
+            rows = np.sort(self._find_turns({term: 1.0}, conversation, len(self))[0])
+            if len(rows) <= RARE:
                 if len(self._holders) >= _TERMS:
                     self._holders.clear()
                 self._holders[term, conversation] = rows

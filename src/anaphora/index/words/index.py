@@ -44,8 +44,8 @@ class WordIndex:
         self._term_of = term_of
         # By place in the segment: the row, -1 for a document that does not count.
         self._row_of = np.full(1, -1, np.int64)
-        # By row, 0 for a row that is not in the segment; newer rows lie beyond the end.
-        self._places = np.empty(0, np.int64)
+        # By row, 0 for a row that is not in the segment, and at the end: newer rows lie beyond it.
+        self._places = np.zeros(1, np.int64)
         self._waiting: dict[int, IndexedDocument] = {}
         # Keys of documents on disk that were deleted or replaced.
         self._worn: list[str] = []
@@ -67,7 +67,7 @@ class WordIndex:
         rows = np.fromiter((row_of(key) if key else -1 for key in keys), np.int64, len(keys))
         self.segment, self._row_of = segment, np.concatenate(([-1], rows))
         counting = np.flatnonzero(self._row_of >= 0)
-        self._places = np.zeros(int(rows.max(initial=-1)) + 1, np.int64)
+        self._places = np.zeros(int(rows.max(initial=-1)) + 2, np.int64)
         self._places[self._row_of[counting]] = counting
         is_known = segment.upto <= known_upto
         self._worn = [keys[at] for at in np.flatnonzero(rows < 0).tolist() if keys[at]] * is_known
@@ -101,7 +101,7 @@ class WordIndex:
 
     def find_missing(self, rows: Rows) -> Rows:
         """Those of `rows` that have words neither on disk nor waiting."""
-        missing = rows[self.places(rows) == 0].tolist()
+        missing = rows[self._places.take(rows, mode="clip") == 0].tolist()
         return np.array([row for row in missing if row not in self._waiting], np.int64)
 
     @property
@@ -208,13 +208,6 @@ class WordIndex:
             if len(parts) == 1
             else Occurrences(*map(np.concatenate, zip(*parts, strict=True)))
         )
-
-    def places(self, rows: Rows) -> Rows:
-        """The place of each row's document in the segment, 0 for a row without one."""
-        places = np.zeros(len(rows), np.int64)
-        is_stored = (rows >= 0) & (rows < len(self._places))
-        places[is_stored] = self._places[rows[is_stored]]
-        return places
 
     def _place_of(self, row: int) -> int:
         return int(self._places[row]) if row < len(self._places) else 0

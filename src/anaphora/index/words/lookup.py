@@ -147,7 +147,7 @@ class _Looking:
             for tokens in words
         ]
         numbers = numbers_of(chain.from_iterable(words_terms))
-        counts = iter(self._statistics.holding_each(numbers).tolist())
+        counts = iter(self._statistics.holding(numbers).tolist())
         counted = [
             {term: count for term, count in zip(terms, counts, strict=False) if count}
             for terms in words_terms

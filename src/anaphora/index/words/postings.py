@@ -232,7 +232,7 @@ class WordStatistics:
         if not self.codes:
             codes = [language.code for language in languages().values() if language.stemmer]
             terms = (term_of(language_token(code)) for code in codes)
-            self.codes.append(tuple(compress(codes, self.holding_each(numbers_of(terms)))))
+            self.codes.append(tuple(compress(codes, self.holding(numbers_of(terms)))))
         return self.codes[0]
 
     def vocabularies(self) -> Iterator[Vocabulary]:
@@ -243,11 +243,7 @@ class WordStatistics:
         """How many tokens a field has in all documents."""
         return sum(postings.tokens[field] for postings in self.parts)
 
-    def holding(self, term: str, field: int = 0) -> int:
-        """How many documents have a term in a field."""
-        return int(self.holding_each(numbers_of((term,), field))[0])
-
-    def holding_each(self, numbers: TermNumbers) -> NDArray[np.int64]:
+    def holding(self, numbers: TermNumbers) -> NDArray[np.int64]:
         """How many documents have the term of each of these numbers."""
         parts = [postings for postings in (*self.parts, *self.beside) if postings.count]
         return sum((part.holding(numbers) for part in parts), np.zeros(len(numbers), np.int64))

@@ -37,13 +37,15 @@ class SectionWords:
         would make the name of a large file a common word. Keys are the terms of the index (keyed
         in a sealed home).
         """
-        statistics, weights = self.index.statistics, {}
-        for token, weight in terms.items():
-            term = self.index.term(token)
-            path, title, body = (statistics.holding(term, at) for at in range(len(FIELDS)))
-            holding = body or max(path, title)
-            weights[term] = weight * idf(max(statistics.documents, holding), holding)
-        return weights
+        statistics, keyed_terms = self.index.statistics, [*map(self.index.term, terms)]
+        path, title, body = (
+            statistics.holding(numbers_of(keyed_terms, field)) for field in range(len(FIELDS))
+        )
+        counts = np.where(body > 0, body, np.maximum(path, title)).tolist()
+        return {
+            term: weight * idf(max(statistics.documents, count), count)
+            for term, weight, count in zip(keyed_terms, terms.values(), counts, strict=True)
+        }
 
     def best(self, weights: Mapping[str, float], limit: int) -> Ints:
         """Rows that match a term in any field, best first by the fields' weighted BM25."""
@@ -64,13 +66,14 @@ class SectionWords:
         worth = np.fromiter(useful.values(), np.float64, len(useful))
         sums = np.zeros((len(FIELDS), len(rows)))
         has_term = np.zeros((len(useful), len(rows)), np.bool_)
+        # By row, -1 for others, and at the end: those beyond it.
+        index_of = np.full(int(rows.max(initial=-1)) + 2, -1)
+        index_of[rows] = np.arange(len(rows))
         for field in range(len(FIELDS)):
             # The average length, of the documents in memory too.
             average = max(1.0, statistics.tokens(field) / max(1, statistics.documents))
             occurrences = self.index.occurrences(numbers_of(useful, field), field)
-            at = np.full(max(rows.max(initial=0), occurrences.keys.max(initial=0)) + 1, -1)
-            at[rows] = np.arange(len(rows))
-            at = at[occurrences.keys]
+            at = index_of.take(occurrences.keys, mode="clip")
             in_rows = at >= 0
             at, of_terms, _, counts, lengths = (c[in_rows] for c in (at, *occurrences))
             saturation = counts + K1 * (1.0 - B + B * lengths / average)
