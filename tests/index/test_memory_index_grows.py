@@ -435,12 +435,20 @@ def test_another_way_to_read_reads_all_again(
     assert index.reading_of(key) == ""
 
 
+def test_very_many_are_read_in_parts(home: MemoryHome, monkeypatch: pytest.MonkeyPatch) -> None:
+    ids = [home.put(f"Locker {number} is red.") for number in range(5)]
+    home.index.sync()
+    assert home.index.settle()
+    monkeypatch.setattr(memories, "MUCH", 2)
+    assert [home.index.read_ahead() for _ in range(3)] == [False, False, True]
+    assert all(_readings(home.index, ids))
+
+
 def test_a_change_ends_reading(home: MemoryHome, monkeypatch: pytest.MonkeyPatch) -> None:
     """An import is not slowed down: it is read when nothing changes any more."""
     home.put("Mara lives in Ghent.")
     home.index.sync()
     assert home.index.settle()
-    monkeypatch.setattr(memories, "_QUIET", 10_000)
     stopping = home.index._life.worker.stopping
     wait = stopping.wait
 

@@ -367,20 +367,18 @@ class MemoryIndex:
         return is_settled
 
     def read_ahead(self) -> bool:
-        """Read what is on disk, so that no question has to, once nothing changes for a while.
+        """Read what is on disk, so that no question has to; rests let calls go on.
 
         False if there is more to read, or something changed before it was done.
         """
         with self._life.lock:
             rows, seq, unread = self._state.rows, self._life.seq, self._find_unread()
         readings: dict[str, str] = {}
-        for at in range(-_QUIET * _READ_AT_ONCE if unread else 0, len(unread), _READ_AT_ONCE):
-            if self._life.worker.stopping.wait(_REST) or self._life.cut_short.is_set():
+        for at in range(0, len(unread), _READ_AT_ONCE):
+            if self._is_ending(_REST):
                 return True
             if self._life.seq != seq:
                 return False
-            if at < 0:
-                continue
             ids = [rows.ids[row] for row in unread[at : at + _READ_AT_ONCE]]
             readings |= {
                 record.id: keep_reading(record.text)
@@ -443,18 +441,34 @@ class MemoryIndex:
     def _work_in_background(self) -> None:
         # If it cannot be written, memory answers, and a later change tries again.
         with suppress(AnaphoraError):
-            while not self._life.cut_short.is_set() and not self._life.worker.stopping.is_set():
+            while not self._is_ending():
                 if self._is_due():
                     self.settle(vectors=self._state.vectors.due())
-                with self._life.writing("readings") as is_alone:
-                    if not is_alone or self.read_ahead():
-                        return
+                if self._is_due() or not self._find_unread():
+                    return
+                if self._wait_for_quiet():
+                    with self._life.writing("readings") as is_alone:
+                        if not is_alone or self.read_ahead():
+                            return
+
+    def _wait_for_quiet(self) -> bool:
+        """Wait until nothing changes for a while; False if writing is due or the end comes."""
+        seq, rests = self._life.seq, 0
+        while rests < _QUIET:
+            if self._is_ending(_REST) or self._is_due():
+                return False
+            seq, rests = self._life.seq, rests + 1 if self._life.seq == seq else 0
+        return True
+
+    def _is_ending(self, rest: float = 0.0) -> bool:
+        """Whether the background is to end at once, after a rest of so many seconds."""
+        return self._life.worker.stopping.wait(rest) or self._life.cut_short.is_set()
 
     def _find_unread(self) -> list[int]:
         """The rows on disk that are to be read next. In a sealed home no words are on disk."""
-        if self._term_of is not None:
-            return []
-        unread: list[int] = self._state.words.index.find_unread()[:MUCH].tolist()
+        with self._life.lock:
+            rows = self._state.words.index.find_unread()[: MUCH if self._term_of is None else 0]
+        unread: list[int] = rows.tolist()
         return unread
 
     def _write_words(self, readings: Mapping[str, str] | None = None) -> bool:
