@@ -376,7 +376,7 @@ def _unpack(text: str, line: str) -> dict[str, object]:
         raise ValueError("the reading is of another text")
     marks, tokens, telling, idle, passing, about, beside, kinds, values = map(str.split, words)
     all_words, subject = frozenset(tokens), frozenset(about)
-    said = all_words if telling == [_SAME] else frozenset(telling)
+    words_told = all_words if telling == [_SAME] else frozenset(telling)
     speaker = (SPEAKER,) if "personal" in marks else ()
     return {
         **_UNMARKED,
@@ -384,9 +384,9 @@ def _unpack(text: str, line: str) -> dict[str, object]:
         "code": code,
         "all_tokens": tokens,
         "words": all_words,
-        "told": said,
-        "news": said.difference(idle),
-        "lasting": said.difference(passing),
+        "told": words_told,
+        "news": words_told.difference(idle),
+        "lasting": words_told.difference(passing),
         "subject": subject,
         "head_noun": about[0] if about else "",
         "keys": StatementKeys(

@@ -163,10 +163,10 @@ class WordIndex:
         if (document := self._waiting.get(row)) is not None:
             field = self.file.fields.index(SUBJECTS)
             return np.unique(numbers_of(document.texts[field].split(), field))
-        place = self._place_of(row)
-        if self.segment is None or not place:
+        number = self._place_of(row)
+        if self.segment is None or not number:
             return np.empty(0, np.uint64)
-        return self.segment.subjects_of(place)
+        return self.segment.subjects_of(number)
 
     def reading_of(self, row: int) -> str:
         """What was read of a row that is on disk, "" for none."""

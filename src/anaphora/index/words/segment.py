@@ -195,8 +195,8 @@ class Segment:
             self._overwrite("lengths", places - 1 + field * len(columns["numbers"]))
         for name in LINES_OF_DOCUMENTS:
             self._wipe(name, places - 1)
-        for place in places.tolist():
-            self._overwrite("forward", self._forward_of(place))
+        for number in places.tolist():
+            self._overwrite("forward", self._forward_of(number))
         terms = np.unique(np.searchsorted(starts, postings, side="right") - 1)
         pairs = zip(starts[terms].tolist(), starts[terms + 1].tolist(), strict=True)
         unused = terms[[not columns["places"][first:end].any() for first, end in pairs]]
