@@ -87,9 +87,8 @@ class WordIndex:
 
     def plan(self, upto: int, readings: Mapping[int, str] | None = None) -> WordPlan:
         """What to write for a file with all documents, with new readings of rows on disk."""
-        readings = readings or {}
-        places = self.places(np.array([*readings], np.int64)).tolist()
-        by_place = dict(zip(places, readings.values(), strict=True))
+        by_place = {self._place_of(row): reading for row, reading in (readings or {}).items()}
+        # Of what is not on disk any more.
         by_place.pop(0, None)
         documents = list(self._waiting.values())
         return WordPlan(self.segment, self._row_of[1:] >= 0, documents, upto, by_place)
