@@ -87,8 +87,7 @@ class WordIndex:
 
     def plan(self, upto: int, readings: Mapping[int, str] | None = None) -> WordPlan:
         """What to write for a file with all documents, with new readings of rows on disk."""
-        by_place = {self._place_of(row): reading for row, reading in (readings or {}).items()}
-        # Of what is not on disk any more.
+        by_place = {self._place_of(row): line for row, line in (readings or {}).items()}
         by_place.pop(0, None)
         documents = list(self._waiting.values())
         return WordPlan(self.segment, self._row_of[1:] >= 0, documents, upto, by_place)
