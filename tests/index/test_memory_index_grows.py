@@ -435,6 +435,29 @@ def test_another_way_to_read_reads_all_again(
     assert index.reading_of(key) == ""
 
 
+def test_what_is_forgotten_while_it_is_read_is_not_written(
+    home: MemoryHome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By another process, or so that this one knows it already when it writes."""
+    ids = [home.put(f"The marked{number}x locker is red.") for number in range(3)]
+    home.index.sync()
+    assert home.index.settle()
+
+    def forget(text: str) -> str:
+        if "marked0x" in text:
+            home.erase(ids[0])
+        if "marked2x" in text:
+            home.erase(ids[2])
+            home.index.sync()
+        return keep_reading(text)
+
+    monkeypatch.setattr(memories, "keep_reading", forget)
+    assert home.index.read_ahead()
+    data = (home.root / "index" / "words" / "memories.words").read_bytes()
+    assert not [number for number in (0, 2) if f"marked{number}x".encode() in data]
+    assert _readings(home.index, ids) == ["", keep_reading("The marked1x locker is red."), ""]
+
+
 def test_very_many_are_read_in_parts(home: MemoryHome, monkeypatch: pytest.MonkeyPatch) -> None:
     ids = [home.put(f"Locker {number} is red.") for number in range(5)]
     home.index.sync()
