@@ -483,10 +483,7 @@ class MemoryIndex:
             # Another process has written meanwhile.
             self._open_written()
         is_worth = words.waiting or readings or (on_disk is None and words.count)
-        row_of = self._state.rows.row
-        by_row = {row_of(record_id): line for record_id, line in readings.items()}
-        # Of what was forgotten meanwhile.
-        by_row.pop(-1, None)
+        by_row = {self._state.rows.row(record_id): line for record_id, line in readings.items()}
         return words.plan(self._life.seq, by_row) if is_worth else True
 
     def _write_plan(self, plan: WordPlan) -> bool:
