@@ -26,12 +26,14 @@ from anaphora.index.words.vocabulary import Vocabulary
 WORD_INDEX_ERRORS: Final = (ValueError, OSError, KeyError, TypeError, IndexError)
 """Errors of a file that is torn, gone or of another form."""
 
-FORM: Final = "8"
+FORM: Final = "9"
 WORD: Final = 8
 LINES_OF_DOCUMENTS: Final = ("keys", "readings")
 """Columns of text with a line for each document."""
 
-_LINE_END: Final = 10
+ENDS: Final = "_ends"
+"""Follows the name of a column of text in that of where its lines end."""
+
 _FEW: Final = 16
 """More documents are looked for together."""
 
@@ -69,8 +71,8 @@ class Segment:
             column = np.ndarray(shape, dtype, self._bytes.data, at)
             self.columns[name] = column
             at += column.nbytes + -column.nbytes % WORD
-        self._ends: dict[str, Places] = {}
-        self.refresh()
+        if mode == "r":
+            self.refresh()
 
     def refresh(self) -> None:
         """Count again, since documents were erased in the file."""
@@ -78,7 +80,6 @@ class Segment:
         erased = np.flatnonzero(columns["places"] == 0)
         # How many postings that count come before those of each term.
         self._counting = starts - np.searchsorted(erased, starts) if len(erased) else starts
-        self._forward_ends = np.cumsum(columns["forward_sizes"], dtype=np.int64)
         self.count = int(np.count_nonzero(columns["numbers"]))
         self.tokens = tuple(columns["lengths"].sum(axis=1, dtype=np.int64).tolist())
 
@@ -107,19 +108,13 @@ class Segment:
     @property
     def unread(self) -> NDArray[np.bool_]:
         """Which documents were not read, in the order of their places."""
-        is_unread: NDArray[np.bool_] = np.diff(self._find_ends("readings")) == 1
+        is_unread: NDArray[np.bool_] = np.diff(self.columns["readings" + ENDS]) == 1
         return is_unread
 
     def _line(self, name: str, place: int) -> str:
         """The line of one document in a column of text."""
-        before, end = self._find_ends(name)[place - 1 : place + 1].tolist()
+        before, end = self.columns[name + ENDS][place - 1 : place + 1].tolist()
         return lines_of(self.columns[name][before : end + 1])[0]
-
-    def _find_ends(self, name: str) -> Places:
-        """Where the lines of a column of text end: wiping them does not change that."""
-        if name not in self._ends:
-            self._ends[name] = np.flatnonzero(self.columns[name] == _LINE_END)
-        return self._ends[name]
 
     def digest(self, place: int) -> int:
         """The digest of one document's tokens."""
@@ -162,6 +157,10 @@ class Segment:
         numbers: TermNumbers = self.columns["terms"][terms]
         return numbers
 
+    @cached_property
+    def _forward_ends(self) -> Places:
+        return np.cumsum(self.columns["forward_sizes"], dtype=np.int64)
+
     def _forward_of(self, place: int) -> Places:
         """Where the forward list of a document lies."""
         end = self._forward_ends[place - 1]
@@ -200,7 +199,7 @@ class Segment:
         terms = np.unique(np.searchsorted(starts, postings, side="right") - 1)
         pairs = zip(starts[terms].tolist(), starts[terms + 1].tolist(), strict=True)
         unused = terms[[not columns["places"][first:end].any() for first, end in pairs]]
-        first_form = len(columns["terms"]) - len(self._find_ends("forms")) + 1
+        first_form = len(columns["terms"]) - len(self.columns["forms" + ENDS]) + 1
         self._wipe("forms", unused[unused >= first_form] - first_form)
         for at in unused.tolist():
             # In order still: a search finds the first of several that are equal, which has them.
@@ -210,7 +209,7 @@ class Segment:
 
     def _wipe(self, name: str, lines: Places) -> None:
         """Overwrite these lines of a column of text, numbered from 0."""
-        ends = self._find_ends(name)
+        ends = self.columns[name + ENDS]
         for line in lines.tolist():
             self._overwrite(name, np.arange(ends[line] + 1, ends[line + 1]))
 

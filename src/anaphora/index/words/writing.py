@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from anaphora.index.words.postings import MOST, term_number
 from anaphora.index.words.segment import (
+    ENDS,
     FORM,
     LINES_OF_DOCUMENTS,
     WORD,
@@ -31,6 +32,9 @@ SUBJECTS: Final = "subjects"
 
 _OF_DOCUMENTS: Final = ("numbers", "digests", "lengths", "forward_sizes")
 """Columns with a cell for each document."""
+
+
+_LINE_END: Final = 10
 
 
 class CutShort(Exception):
@@ -173,6 +177,10 @@ def join(old: Columns, new: Columns) -> Columns:
 
 def write_columns(path: Path, columns: Columns, form: str, generation: str, upto: int) -> None:
     """Write a new file. Raises OSError."""
+    columns = columns | {
+        name + ENDS: np.flatnonzero(columns[name] == _LINE_END).astype(np.uint32)
+        for name in (*LINES_OF_DOCUMENTS, "forms")
+    }
     header = {
         "form": FORM + form,
         "generation": generation,
