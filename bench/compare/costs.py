@@ -9,6 +9,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from time import sleep
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -35,6 +36,8 @@ BULK: Final = 50_000
 """Texts a call: what a program that fills a store has in memory."""
 FEWER: Final = 500
 """The same where each text is written by a call of its own."""
+REST: Final = 20.0
+"""Seconds in which a filled store is left alone, before it is closed."""
 _SPACE: Final = "memories"
 _RESULTS: Final = 10
 _MEASURED: Final = ("", CPU)
@@ -45,8 +48,8 @@ def measure_costs(
 ) -> dict[str, Costs]:
     """Costs of all texts in one space, by contestant.
 
-    Adding in bulk is timed with vectors looked up. Then the process ends, and another opens the
-    store that it left, cold, without known vectors.
+    Adding in bulk is timed with vectors looked up. After a rest the process ends, and another opens
+    the store that it left, cold, without known vectors.
     """
     costs = {}
     for one in who:
@@ -77,6 +80,8 @@ def _cost(
             return costs | {name: value for name, value in own if "less" in name}
         if is_slow:
             _added(child, texts[FEWER:])
+        # Whatever a store does in the background goes on meanwhile.
+        sleep(REST)
         child.ask("close")
     costs["on disk, MB"] = size_of(store) / 1e6
     began = clock()

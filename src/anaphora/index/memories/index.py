@@ -14,6 +14,7 @@ from datetime import datetime
 from functools import partial
 from itertools import chain
 from pathlib import Path
+from threading import Event
 from typing import Final, TypeVar
 
 import numpy as np
@@ -62,8 +63,8 @@ WORTH_KEEPING: Final = 2_000
 UNREAD_SHARE: Final = 8
 """Columns are written again if opening had to read more than 1/UNREAD_SHARE from the database."""
 
-_READ_AT_ONCE: Final = 64
-"""Memories that are read in the background between two rests."""
+_READ_AT_ONCE: Final = 8
+"""Memories that are read in the background between two rests: some 2 ms, which a call waits."""
 
 _REST: Final = 0.01
 """Seconds of a rest, in which calls go on."""
@@ -122,6 +123,7 @@ class MemoryIndex:
             self._make_words(),
             MemoryVectors(directory / "ann", vectors, embedder, cap),
         )
+        self._is_reading = Event()
         self._life = IndexLife(
             "anaphora-memory-index",
             directory,
@@ -397,8 +399,18 @@ class MemoryIndex:
         self.sync()
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait for the background to end; False if it takes longer than `timeout` seconds."""
-        return self._life.worker.wait(timeout)
+        """Wait until all that is due is written; False if it takes longer than `timeout` seconds.
+
+        What is read ahead may still be read.
+        """
+        waited = 0.0
+        while self._is_due() or not self._is_reading.is_set():
+            if self._life.worker.wait(_REST):
+                return True
+            waited += _REST
+            if timeout is not None and waited >= timeout:
+                return False
+        return True
 
     def close(self) -> None:
         """End the background and write what is worth writing. Safe to call twice."""
@@ -442,14 +454,17 @@ class MemoryIndex:
         # If it cannot be written, memory answers, and a later change tries again.
         with suppress(AnaphoraError):
             while not self._is_ending():
+                self._is_reading.clear()
                 if self._is_due():
                     self.settle(vectors=self._state.vectors.due())
                 if self._is_due() or not self._find_unread():
-                    return
+                    break
+                self._is_reading.set()
                 if self._wait_for_quiet():
                     with self._life.writing("readings") as is_alone:
                         if not is_alone or self.read_ahead():
-                            return
+                            break
+        self._is_reading.clear()
 
     def _wait_for_quiet(self) -> bool:
         """Wait until nothing changes for a while; False if writing is due or the end comes."""
