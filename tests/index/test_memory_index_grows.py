@@ -172,6 +172,7 @@ def test_forgetting_beside_a_rewrite_that_is_just_beginning(
     with Memory.open(tmp_path, embedder="hashing") as memory:
         memory.remember_many(_texts(20))
         gone = memory.remember("the safe opens with xylograph").id
+        assert memory.ready(60)
         # What is read ahead is read, too: the next write begins a thread of its own.
         assert memory._services().memory.index._life.worker.wait(60)
 
