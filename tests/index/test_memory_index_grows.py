@@ -391,7 +391,7 @@ def _read_all(index: MemoryIndex) -> None:
 
 
 def _readings(index: MemoryIndex, ids: Iterable[str]) -> list[str]:
-    return list(map(index.reading_of, ids))
+    return index.readings_of([*ids])
 
 
 def test_what_is_read_is_kept_with_the_words(home: MemoryHome) -> None:
@@ -415,15 +415,15 @@ def test_a_changed_text_is_read_again(home: MemoryHome) -> None:
     _read_all(home.index)
     home.change(key, text="Mara lives in Turin.")
     home.index.sync()
-    assert home.index.reading_of(key) == ""
+    assert home.index.readings_of([key]) == [""]
     _read_all(home.index)
-    assert home.index.reading_of(key) == keep_reading("Mara lives in Turin.")
+    assert home.index.readings_of([key]) == [keep_reading("Mara lives in Turin.")]
 
 
 def test_what_quotes_a_recall_is_read_as_it_is_asked_for(home: MemoryHome) -> None:
     key = home.put(f"I know.\n{enclose_recalled('Mara lives in Ghent.')}\n")
     _read_all(home.index)
-    assert home.index.reading_of(key) == ""
+    assert home.index.readings_of([key]) == [""]
 
 
 def test_another_way_to_read_reads_all_again(
@@ -434,7 +434,7 @@ def test_another_way_to_read_reads_all_again(
     monkeypatch.setattr(memories, "READING", "another")
     index = home.open_index()
     index.sync()
-    assert index.reading_of(key) == ""
+    assert index.readings_of([key]) == [""]
 
 
 def test_what_is_forgotten_while_it_is_read_is_not_written(
@@ -528,4 +528,4 @@ def test_a_sealed_home_keeps_no_reading(tmp_path: Path, monkeypatch: pytest.Monk
         index = memory._services().memory.index
         assert index.settle()
         assert index.read_ahead()
-        assert {index.reading_of(record.id) for record in ids} == {""}
+        assert not any(index.readings_of([record.id for record in ids]))

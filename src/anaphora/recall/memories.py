@@ -284,10 +284,13 @@ class MemoryRecall:
             )
         return records
 
-    def reading_of(self, record_id: str) -> str:
-        """What was read of a memory or note that is on disk, "" for none."""
-        reading = self.index.reading_of(record_id)
-        return reading or ("" if self.notes is None else self.notes.index.reading_of(record_id))
+    def readings_of(self, record_ids: Sequence[str]) -> list[str]:
+        """What was read of each of these memories and notes that is on disk, "" for none."""
+        lines = self.index.readings_of(record_ids)
+        if self.notes is not None and not all(lines):
+            note_lines = self.notes.index.readings_of(record_ids)
+            lines = [line or other for line, other in zip(lines, note_lines, strict=True)]
+        return lines
 
     def excluded(self, lookup: MemoryQuery) -> Candidates:
         """The candidates there would be if all might be shown, each with why it may not."""
@@ -561,7 +564,8 @@ class _AnswerBuilder:
     def _make_candidates(self, indexes: Collection[int]) -> None:
         """Read the texts of candidates; those that were forgotten since become none."""
         columns, factors, places = self._found.columns, self._scores.factors, list(indexes)
-        records = self._records(columns.ids[index] for index in indexes)
+        ids = [columns.ids[index] for index in places]
+        records = self._records(ids)
         now, nothing = to_micros(self._lookup.moment), np.zeros(len(self._indexes))
         noted_at = columns.reinforced_at[places]
         # Said again at a time to come: what was noted first is sure.
@@ -576,8 +580,10 @@ class _AnswerBuilder:
             noted_at > now,
             (nothing if columns.timely is None else columns.timely)[places] > 0,
         )
-        for index, *facts in zip(places, *(column.tolist() for column in table), strict=True):
-            if (record := records.get(columns.ids[index])) is not None:
+        rows = zip(*(column.tolist() for column in table), strict=True)
+        lines = self._lane.readings_of(ids)
+        for index, record_id, line, facts in zip(places, ids, lines, rows, strict=True):
+            if (record := records.get(record_id)) is not None:
                 score, meaning, at, count, titled, coming, timely = facts
                 self._candidates[index] = Candidate(
                     index,
@@ -585,7 +591,7 @@ class _AnswerBuilder:
                     score,
                     meaning,
                     at,
-                    line=self._lane.reading_of(record.id),
+                    line=line,
                     restated=count,
                     title=self._lane.title_of(record),
                     titled=titled,

@@ -262,11 +262,10 @@ class MemoryIndex:
             rows = ((record_id, row_of(record_id)) for record_id in record_ids)
             return {record_id: words.subjects_of(row) for record_id, row in rows if row >= 0}
 
-    def reading_of(self, record_id: str) -> str:
-        """What was read of a memory (`keep_reading`), "" where that is not on disk."""
+    def readings_of(self, record_ids: Sequence[str]) -> list[str]:
+        """What was read of each memory (`keep_reading`), "" where that is not on disk."""
         with self._life.lock:
-            row = self._state.rows.row(record_id)
-            return self._state.words.index.reading_of(row) if row >= 0 else ""
+            return self._state.words.index.readings_of(self._state.rows.rows(record_ids))
 
     def related(
         self, query: MemoryQuery, subjects: Mapping[str, TermNumbers], version: int | None = None

@@ -193,12 +193,14 @@ class MemoryState:
         near = None if query.vector is None else Nearest(np.empty(0, np.int64), np.empty(0))
         looked_up, matches = self.words.match_question(query.terms)
         columns = self._columns(rows, query, near, matches.of(rows), looked_up)
-        ids, of = self.rows.ids, {}
+        own_rows = self.rows.rows([*subjects]) if near is not None else np.full(len(sharing), -1)
+        of_each = np.repeat(own_rows, list(map(len, sharing)))
+        cosines = self.vectors.closeness(of_each, np.concatenate([rows[:0], *sharing])).tolist()
+        ids, of, end = self.rows.ids, {}, 0
         for record_id, related_rows in zip(subjects, sharing, strict=True):
-            row = -1 if near is None else self.rows.row(record_id)
-            cosines = self.vectors.closeness(row, related_rows)
-            related_ids = (ids[related_row] for related_row in related_rows.tolist())
-            of[record_id] = [*zip(related_ids, cosines.tolist(), strict=True)]
+            related_ids = [ids[row] for row in related_rows.tolist()]
+            end, begin = end + len(related_ids), end
+            of[record_id] = [*zip(related_ids, cosines[begin:end], strict=True)]
         return Related(Candidates(columns, ("",) * len(rows), version=seq), of)
 
     def _filter(self, query: MemoryQuery, keep: NDArray[np.bool_]) -> NDArray[np.bool_]:

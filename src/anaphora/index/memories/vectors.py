@@ -260,28 +260,32 @@ class MemoryVectors:
             cosines[on_disk] = self._read_back(vector, rows[on_disk])
         return cosines
 
-    def closeness(self, row: int, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-        """The cosine of each of these few rows to another one; NaN if either has no vector.
-
-        All are NaN for the row -1.
-        """
+    def closeness(self, rows: NDArray[np.int64], others: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The cosine of each of a few pairs of rows; NaN if either has no vector, or is -1."""
         closeness = np.full(len(rows), np.nan)
-        text = int(self._entry[row]) if row >= 0 else -1
-        if text >= 0:
+        texts, other_texts = self._entry[rows], self._entry[others]
+        in_memory = (rows >= 0) & (texts >= 0) & (other_texts >= 0)
+        if in_memory.any():
+            view = self._matrix.view()
+            closeness[in_memory] = view.pairs(texts[in_memory], other_texts[in_memory])
+        on_disk = (rows >= 0) & ~in_memory & ((texts >= 0) | self._in_ann[rows])
+        on_disk &= (other_texts >= 0) | self._in_ann[others]
+        for row in np.unique(rows[on_disk]).tolist():
+            of_row = on_disk & (rows == row)
+            closeness[of_row] = self.cosines(self._vector_of(row), others[of_row])
+        return closeness
+
+    def _vector_of(self, row: int) -> NDArray[np.float32]:
+        """The vector of a row, of its first part."""
+        vector: NDArray[np.float32]
+        if (text := int(self._entry[row])) >= 0:
             view = self._matrix.view()
             vector = view.parts[view.starts[text]]
-        elif row >= 0 and self._in_ann[row]:
-            parts = [
-                part
-                for batch in self._vectors.data_of(self._embedder, [self._ids[row]])
-                for part in batch
-            ]
-            vector = from_float16(parts[0][1], self._dimensions)[0]
         else:
-            return closeness
-        comparable = (self._entry[rows] >= 0) | self._in_ann[rows]
-        closeness[comparable] = self.cosines(vector, rows[comparable])
-        return closeness
+            batches = self._vectors.data_of(self._embedder, [self._ids[row]])
+            first_part = next(part for batch in batches for part in batch)
+            vector = from_float16(first_part[1], self._dimensions)[0]
+        return vector
 
     def _read_back(self, vector: NDArray[np.float32], rows: NDArray[np.int64]) -> Cosines:
         """The cosines of rows in the ANN index, from the database."""

@@ -66,6 +66,15 @@ class MatrixView:
         )
         return best_similarities
 
+    def pairs(self, texts: NDArray[np.int64], others: NDArray[np.int64]) -> NDArray[np.float32]:
+        """The cosine of the first part of each text to the best part of the other one."""
+        rows, begins = self.parts_of(others)
+        first_parts = np.repeat(self.starts[texts], np.diff(begins, append=len(rows)))
+        best_similarities: NDArray[np.float32] = np.maximum.reduceat(
+            products(self.parts[rows], self.parts[first_parts]), begins
+        )
+        return best_similarities
+
     def each(self, vector: NDArray[np.float32], text: int) -> NDArray[np.float32]:
         """The cosine of each part of one text, in the order of the text."""
         return products(self.parts[self.parts_of(np.array([text], np.int64))[0]], vector)

@@ -8,7 +8,6 @@ scores are used for is up to the word indexes of memories and sections.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from contextlib import suppress
 from typing import Any, TypeVar
 
 import numpy as np
@@ -168,13 +167,11 @@ class WordIndex:
             return np.empty(0, np.uint64)
         return self.segment.subjects_of(number)
 
-    def reading_of(self, row: int) -> str:
-        """What was read of a row that is on disk, "" for none."""
-        number = self._place_of(row)
-        if self.segment is not None and number:
-            with suppress(ValueError):
-                return self.segment.reading(number)
-        return ""
+    def readings_of(self, rows: Rows) -> list[str]:
+        """What was read of each row that is on disk, "" for none."""
+        if self.segment is None:
+            return [""] * len(rows)
+        return self.segment.readings(self._places.take(rows, mode="clip") * (rows >= 0))
 
     def entries(
         self, numbers: TermNumbers, idfs: Collection[float] | Scores, field: int = 0

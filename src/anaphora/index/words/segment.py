@@ -99,22 +99,20 @@ class Segment:
 
     def key(self, place: int) -> str:
         """The key of one document."""
-        return self._line("keys", place)
+        before, end = self.columns["keys" + ENDS][place - 1 : place + 1].tolist()
+        return lines_of(self.columns["keys"][before : end + 1])[0]
 
-    def reading(self, place: int) -> str:
-        """What was read of one document, "" if nothing was. Raises ValueError while it is wiped."""
-        return self._line("readings", place)
+    def readings(self, places: Places) -> list[str]:
+        """What was read of each document (place 0: none); "" if nothing was."""
+        ends, stored = self.columns["readings" + ENDS], self.columns["readings"].data
+        pairs = zip(ends[places - 1].tolist(), ends[places].tolist(), strict=True)
+        return [_decode_line(stored[before + 1 : end]) for before, end in pairs]
 
     @property
     def unread(self) -> NDArray[np.bool_]:
         """Which documents were not read, in the order of their places."""
         is_unread: NDArray[np.bool_] = np.diff(self.columns["readings" + ENDS]) == 1
         return is_unread
-
-    def _line(self, name: str, place: int) -> str:
-        """The line of one document in a column of text."""
-        before, end = self.columns[name + ENDS][place - 1 : place + 1].tolist()
-        return lines_of(self.columns[name][before : end + 1])[0]
 
     def digest(self, place: int) -> int:
         """The digest of one document's tokens."""
@@ -235,3 +233,10 @@ def lines_of(column: NDArray[np.uint8]) -> list[str]:
     """The lines of a column of text, "" for those that were wiped."""
     text = column.tobytes().replace(b"\0", b"").decode("utf-8", "surrogatepass")
     return text.split("\n")[1:-1]
+
+
+def _decode_line(line: memoryview) -> str:
+    try:
+        return line.tobytes().replace(b"\0", b"").decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        return ""
