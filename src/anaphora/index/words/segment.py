@@ -76,12 +76,9 @@ class Segment:
 
     def refresh(self) -> None:
         """Count again, since documents were erased in the file."""
-        columns, starts = self.columns, self.columns["starts"]
-        erased = np.flatnonzero(columns["places"] == 0)
-        # How many postings that count come before those of each term.
-        self._counting = starts - np.searchsorted(erased, starts) if len(erased) else starts
-        self.count = int(np.count_nonzero(columns["numbers"]))
-        self.tokens = tuple(columns["lengths"].sum(axis=1, dtype=np.int64).tolist())
+        self._counting: Places | None = None
+        self.count = int(np.count_nonzero(self.columns["numbers"]))
+        self.tokens = tuple(self.columns["lengths"].sum(axis=1, dtype=np.int64).tolist())
 
     @property
     def _words(self) -> NDArray[np.uint64]:
@@ -125,6 +122,10 @@ class Segment:
 
     def holding(self, numbers: TermNumbers) -> NDArray[np.int64]:
         """How many documents have the term of each of these numbers."""
+        if self._counting is None:
+            # How many postings that count come before those of each term.
+            erased, starts = np.flatnonzero(self.columns["places"] == 0), self.columns["starts"]
+            self._counting = starts - np.searchsorted(erased, starts) if len(erased) else starts
         before, after = self._counting[self._find_terms(numbers)]
         counts: NDArray[np.int64] = after - before
         return counts
@@ -172,7 +173,7 @@ class Segment:
             return np.array([at for at, key in enumerate(self.keys, 1) if key in keys], np.int64)
         stored = self.columns["keys"].tobytes()
         starts = (stored.find(f"\n{key}\n".encode("utf-8", "surrogatepass")) for key in keys)
-        return np.array([stored.count(b"\n", 0, at) + 1 for at in starts if at >= 0], np.int64)
+        return self.columns["keys" + ENDS].searchsorted([at for at in starts if at >= 0]) + 1
 
     def erase(self, places: Places) -> None:
         """Overwrite all that the file has of the documents at these places (mode "r+")."""
