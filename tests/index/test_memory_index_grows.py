@@ -508,12 +508,14 @@ def test_memories_are_read_in_the_background(
         return [(hit.text, round(hit.score, 6), hit.answers) for hit in hits]
 
     monkeypatch.setattr(statements, "analyse", listening)
+    # Not before the first question, however long that takes.
+    monkeypatch.setattr(memories, "_QUIET", 1_000_000)
     with Memory.open(tmp_path, embedder=WordHashingEmbedder(64)) as memory:
         memory.remember_many([NewMemory(text) for text in texts])
         before = ask(memory)
         assert any(text.lower() in seen for text in texts)
-        assert memory.ready(60)
-        assert memory._services().memory.index.read_ahead()
+        monkeypatch.setattr(memories, "_QUIET", 0)
+        assert memory._services().memory.index._life.worker.wait(60)
         memory.remember("The gate is shut.")
         after = ask(memory)
         assert not any(text.lower() in seen for text in texts)
