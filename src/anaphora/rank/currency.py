@@ -26,6 +26,7 @@ from typing import Final
 from anaphora.rank import replacement
 from anaphora.rank.currency_weights import BEFORE, CONSTANT
 from anaphora.rank.frames import Frame, compare_frames
+from anaphora.rank.odds import probability_of
 from anaphora.rank.replacement import (
     REPLACED,
     SURE,
@@ -33,6 +34,7 @@ from anaphora.rank.replacement import (
     Statement,
     StatementPair,
     judge_pairs,
+    message_share,
     reason_of,
     says_nothing_new,
     share_a_word,
@@ -156,7 +158,6 @@ FEATURES: Final = (
     *(f"{name} in a message" for name in IN_LONG),
 )
 _PLACES: Final = [FEATURES.index(name) for name in IN_LONG]
-_FROM_LENGTH, _TO_LENGTH = 140, 260
 _MOST_WORDS: Final = 12
 
 
@@ -173,8 +174,7 @@ def pair_features(
     """
     older, newer = (best, other) if best.at < other.at else (other, best)
     older_about, newer_about = (_asked_subjects(side, cues, speaking) for side in (older, newer))
-    size = max(best.reading.size, other.reading.size)
-    message = min(max((size - _FROM_LENGTH) / (_TO_LENGTH - _FROM_LENGTH), 0.0), 1.0)
+    message = message_share(max(best.reading.size, other.reading.size))
     row = [
         *_compare_words(older, newer, cues),
         *_compare_scores(older, newer, older_about, newer_about, cues),
@@ -193,7 +193,7 @@ def pair_features(
 
 
 def speaking_names(statements: Sequence[RankedStatement]) -> frozenset[str]:
-    """The first names of those who said some statements."""
+    """The first names of the speakers of some statements."""
     names = (_first_name(ranked.statement.speaker) for ranked in statements)
     return frozenset(filter(None, names))
 
@@ -206,13 +206,9 @@ def _asked_subjects(
     about = statement.keys.subjects & cues.terms
     if speaking:
         about |= statement.reading.written & speaking
-        if _is_personal(statement) and (name := _first_name(statement.speaker)):
+        if statement.is_personal and (name := _first_name(statement.speaker)):
             about |= {name}
     return about
-
-
-def _is_personal(statement: Statement) -> bool:
-    return statement.reading.personal and not statement.assistant
 
 
 def _compare_words(
@@ -241,7 +237,7 @@ def _compare_scores(
 ) -> tuple[float, ...]:
     scores = (max(older.score, 1e-6), max(newer.score, 1e-6))
     speakers = (older.statement.speaker, newer.statement.speaker)
-    personal = _is_personal(older.statement) and _is_personal(newer.statement)
+    personal = older.statement.is_personal and newer.statement.is_personal
     older_asked, newer_asked = bool(older_about & cues.terms), bool(newer_about & cues.terms)
     shares_subject, term_count = bool(older_about & newer_about), max(1, len(cues.terms))
     asked_gap = len(newer.reading.told & cues.terms) - len(older.reading.told & cues.terms)
@@ -337,7 +333,7 @@ def compare_statements(
         ):
             row = pair_features(best, member, cues, replacing, speaking)
             odds = sum(map(mul, row, _weights())) + BEFORE[CONSTANT]
-            before = 1.0 / (1.0 + math.exp(-min(max(odds, -60.0), 60.0)))
+            before = probability_of(odds)
             if replacing >= REPLACED and not holds:
                 # What is marked as replaced never precedes what replaced it.
                 before = max(before, replacing)

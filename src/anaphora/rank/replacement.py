@@ -19,6 +19,7 @@ from typing import Final, TypeAlias
 
 from anaphora.rank.currency_weights import CONSTANT, REPLACES
 from anaphora.rank.frames import Frame, compare_frames
+from anaphora.rank.odds import probability_of
 from anaphora.rank.statements import StatementKeys, StatementReading, tokens_of_time
 from anaphora.rank.subjects import (
     OF_KEYS,
@@ -105,6 +106,11 @@ class Statement:
         """What it is about, and what it says of that."""
         return read_keys(self.reading, "" if self.assistant else self.name)
 
+    @property
+    def is_personal(self) -> bool:
+        """It is in the first person, and no assistant's."""
+        return self.reading.personal and not self.assistant
+
     def shares_a_subject(self, other: Statement) -> bool:
         """Whether two statements may be about one thing."""
         return share_a_subject(self.reading, self.keys, other.reading, other.keys)
@@ -145,9 +151,7 @@ def is_possible(older: Statement, newer: Statement) -> bool:
     )
     # Two different people speak, and one of themselves, or the later one of no change.
     names = (older.name, newer.name)
-    personal = (older_reading.personal and not older.assistant) or (
-        newer_reading.personal and not newer.assistant
-    )
+    personal = older.is_personal or newer.is_personal
     silent = not (newer_reading.changes or older.assistant or newer.assistant)
     of_two_people = all(names) and names[0] != names[1] and (personal or silent)
     complaint = newer_reading.complains and not (
@@ -203,7 +207,7 @@ def replacement_probability(older: Statement, newer: Statement, closeness: float
         return probability_by_wording
     features = replacement_features(older, newer, closeness)
     odds = sum(map(mul, features, _weights())) + REPLACES[CONSTANT]
-    return 1.0 / (1.0 + math.exp(-min(max(odds, -60.0), 60.0)))
+    return probability_of(odds)
 
 
 def judge_pairs(pairs: Sequence[StatementPair]) -> list[float]:
@@ -252,7 +256,7 @@ def replacement_features(older: Statement, newer: Statement, closeness: float) -
         *agreement(older_reading, older.keys, newer_reading, newer.keys),
     )
     longest = max(older_reading.size, newer_reading.size)
-    message = min(max((longest - _FROM_LENGTH) / (_TO_LENGTH - _FROM_LENGTH), 0.0), 1.0)
+    message = message_share(longest)
     in_long = (pair[OF_PAIR.index(name)] * message for name in IN_LONG)
     sides = (
         (
@@ -262,6 +266,11 @@ def replacement_features(older: Statement, newer: Statement, closeness: float) -
         for statement in (older, newer)
     )
     return (*pair, *chain(*sides), message, *in_long)
+
+
+def message_share(size: int) -> float:
+    """How much a text of so many characters is a long message, 0 to 1."""
+    return min(max((size - _FROM_LENGTH) / (_TO_LENGTH - _FROM_LENGTH), 0.0), 1.0)
 
 
 def statement_features(read: StatementReading, *, assistant: bool) -> tuple[float, ...]:

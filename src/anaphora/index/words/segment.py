@@ -96,12 +96,14 @@ class Segment:
 
     def key(self, place: int) -> str:
         """The key of one document."""
-        before, end = self.columns["keys" + ENDS][place - 1 : place + 1].tolist()
-        return lines_of(self.columns["keys"][before : end + 1])[0]
+        return self._read_lines("keys", np.array([place]))[0]
 
     def readings(self, places: Places) -> list[str]:
         """What was read of each document (place 0: none); "" if nothing was."""
-        ends, stored = self.columns["readings" + ENDS], self.columns["readings"].data
+        return self._read_lines("readings", places)
+
+    def _read_lines(self, name: str, places: Places) -> list[str]:
+        ends, stored = self.columns[name + ENDS], self.columns[name].data
         pairs = zip(ends[places - 1].tolist(), ends[places].tolist(), strict=True)
         return [_decode_line(stored[before + 1 : end]) for before, end in pairs]
 

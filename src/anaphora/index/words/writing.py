@@ -33,7 +33,6 @@ SUBJECTS: Final = "subjects"
 _OF_DOCUMENTS: Final = ("numbers", "digests", "lengths", "forward_sizes")
 """Columns with a cell for each document."""
 
-
 _LINE_END: Final = 10
 
 
