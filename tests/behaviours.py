@@ -91,6 +91,7 @@ PROMISES: dict[str, str] = {
     # Truth in SQL
     "truth.round_trip": "D NUL, lone surrogates and all of BLNS round-trip on both databases.",
     "truth.refuses": "D A home of an older or a newer schema is refused, says so, and stays as it is.",
+    "truth.frozen": "Q A home that an earlier build wrote is opened in place, goes on, and loses nothing.",
     "truth.sequence": "D Sequence numbers are dense and in commit order, per namespace.",
     "truth.processes": "Q Eight processes write at once: no 'locked', no lost write.",
     # The embedder
