@@ -8,14 +8,14 @@ and it does not come in where that turn was forgotten.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from anaphora.ingest.secrets.redacting import redact
 from anaphora.store.namespace import portions
-from anaphora.store.records.rows import session_key
-from anaphora.system.repositories import repository_of
+from anaphora.store.records.rows import PAIRS_KEY, session_key
+from anaphora.system.repositories import checkout_of, real_folder
 from anaphora.values.conversations import ImportedConversation
 from anaphora.values.memories import MemoryRecord
 from anaphora.values.sessions import SessionPlace
@@ -45,10 +45,16 @@ class NotedCall:
 
 
 class SessionWriter:
-    """Keeps places and tool calls of the sessions of one namespace. `ids` are new record ids."""
+    """Keeps places and tool calls of the sessions of one namespace. `ids` are new record ids.
 
-    def __init__(self, sidecar: Sidecar, calls: Records, ids: Callable[[], str]) -> None:
+    `pairs` are the records of what was said of two projects.
+    """
+
+    def __init__(
+        self, sidecar: Sidecar, calls: Records, ids: Callable[[], str], pairs: Records
+    ) -> None:
         self._sidecar = sidecar
+        self._pairs = pairs
         self._calls = calls
         self._ids = ids
 
@@ -98,17 +104,27 @@ class SessionWriter:
         """Note where sessions took place; what is known and not told again stays."""
         ids = list(conversation_ids)
         known_sessions = self._sidecar.places() if ids else {}
-        noted_place = replace(place, repository=place.repository or repository_of(place.directory))
+        directory = place.directory and real_folder(place.directory)
+        here = checkout_of(directory)
         for conversation_id in ids:
             old_place = known_sessions.get(conversation_id, SessionPlace())
+            is_here = old_place.directory in ("", directory, place.directory)
             new_place = SessionPlace(
-                noted_place.client or old_place.client,
-                old_place.directory or noted_place.directory,
-                old_place.repository or noted_place.repository,
-                noted_place.branch or old_place.branch,
+                place.client or old_place.client,
+                old_place.directory or directory,
+                old_place.repository or place.repository or here.name,
+                place.branch or old_place.branch,
+                old_place.marks or place.marks or (" ".join(sorted(here.marks)) * is_here),
             )
             if new_place != old_place:
                 self._sidecar.note_place(conversation_id, new_place)
+
+    def note_pair(self, one: str, other: str, at: datetime, *, same: bool) -> None:
+        """Keep that two projects, by their keys, are one, or that they are not."""
+        text, payload = "same" if same else "apart", {"one": one, "other": other}
+        record = MemoryRecord(self._ids(), text, "semantic", at, at, at, 0, payload=payload)
+        with self._pairs.change() as work:
+            work.add(record, PAIRS_KEY)
 
     def forget_removed(self, conversation_id: str, left: frozenset[int] | None) -> bool:
         """Drop what hangs on turns that are gone; whether there was any.

@@ -13,14 +13,16 @@ class SessionPlace:
     """Where a session took place; each part is "" where it is not known.
 
     `client` is the coding agent, `directory` the folder it was started in, `repository` what that
-    belongs to (its remote as `github.com/acme/shop`, else the folder at its top), `branch` the one
-    that was checked out last.
+    belongs to (its remote as `github.com/acme/shop`, else the folder of the main repository),
+    `branch` the one that was checked out last. `marks` are what the repository keeps when it is
+    moved, with spaces between.
     """
 
     client: str = ""
     directory: str = ""
     repository: str = ""
     branch: str = ""
+    marks: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The places of agents' sessions and the calls of their tools, in an export and back.
+"""The places of agents' sessions, what was said of them, and calls of tools, in an export and back.
 
 Both are imported for imported threads, a call for a turn that exists here with the same text;
 existing data stays.
@@ -14,13 +14,14 @@ from anaphora.ops.transfer.reading import BatchReader
 from anaphora.store.line_fields import LineFields, string, time_in
 from anaphora.store.lines import Line, present
 from anaphora.store.namespace import STEP
+from anaphora.store.records.rows import PAIRS_KEY, PROJECT_PAIR
 from anaphora.store.threads.ids import check_id
 from anaphora.values.sessions import SessionPlace
 
 if TYPE_CHECKING:
     from anaphora.container.namespace import NamespaceServices
 
-_PLACE: Final = LineFields(SessionPlace, ("client", "directory", "repository", "branch"))
+_PLACE: Final = LineFields(SessionPlace, ("client", "directory", "repository", "branch", "marks"))
 
 
 def session_lines(
@@ -33,6 +34,14 @@ def session_lines(
                 name: member for name, member in _PLACE.write(session_place).items() if member
             }
             yield {"kind": "session_place", "thread": conversation_id, **members}
+    for pair in services.conversation.project_pairs.with_same_key(PAIRS_KEY):
+        payload = pair.payload or {}
+        yield {
+            "kind": PROJECT_PAIR,
+            **payload,
+            "said": pair.text,
+            **present({"ts": pair.created_at}),
+        }
     since = -1
     while calls := services.conversation.tool_calls.changed_since(since, STEP):
         for record in calls:
@@ -54,8 +63,11 @@ class SessionReader(BatchReader[NotedCall]):
     """Reads the lines about sessions of one namespace, after its threads and their notes."""
 
     def parse(self, line: Line) -> NotedCall | None:
-        """A call, if it is imported; a place is written at once. ValueError."""
+        """A call, if it is imported; places and pairs are written at once. ValueError."""
         target = self.target
+        if line["kind"] == PROJECT_PAIR:
+            self._read_pair(line)
+            return None
         exported_id = check_id(string(line, "thread"))
         if exported_id in target.deleted_threads:
             return None
@@ -75,6 +87,17 @@ class SessionReader(BatchReader[NotedCall]):
             return None
         key, name, text = (string(line, part) for part in ("key", "name", "text"))
         return NotedCall(key, name, text, when, conversation_id, index)
+
+    def _read_pair(self, line: Line) -> None:
+        conversation = self.target.services.conversation
+        one, other, said = (string(line, part) for part in ("one", "other", "said"))
+        when = time_in(line, "ts")
+        if when is None or said not in {"same", "apart"}:
+            raise ValueError("a pair of projects without what was said, or when")
+        known = conversation.project_pairs.with_same_key(PAIRS_KEY)
+        payload = {"one": one, "other": other}
+        if not any((pair.created_at, pair.payload) == (when, payload) for pair in known):
+            conversation.sessions.note_pair(one, other, when, same=said == "same")
 
     def write(self, batch: Sequence[tuple[int, NotedCall]]) -> None:
         """As `BatchReader.write`."""

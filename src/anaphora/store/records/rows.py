@@ -29,6 +29,8 @@ DIARY = "diary"
 """What was done in a session."""
 TOOL_CALL = "tool_call"
 """A line about what an agent did with a tool."""
+PROJECT_PAIR = "project_pair"
+"""What a person said of two projects: its text is "same" or "apart", its payload names both."""
 DOCUMENT = "document"
 """A version of a document: its text is the title, its path the name, its payload the rest."""
 DOCUMENT_SECTION = "document_section"
@@ -139,6 +141,10 @@ def same_key_of(record: MemoryRecord) -> str:
 def session_key(conversation_id: str) -> str:
     """The identity that the tool calls of one session have in common, to find them by."""
     return digest("tool calls of", conversation_id)
+
+
+PAIRS_KEY: Final = digest("pairs of projects")
+"""The identity that all statements about two projects have in common, to find them by."""
 
 
 def path_key_of(path: str) -> str:

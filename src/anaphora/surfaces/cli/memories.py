@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated, Any, cast
 
 import typer
@@ -13,6 +14,8 @@ from rich.text import Text
 from anaphora.api.memory import Memory
 from anaphora.container.feature import load, registered
 from anaphora.errors import InvalidInput, NotFound
+from anaphora.language.names import label_of
+from anaphora.recall.places import last_part
 from anaphora.surfaces.cli.options import Json, MinConfidence, Timeout, argument, option
 from anaphora.surfaces.cli.output import (
     confirmed,
@@ -32,6 +35,7 @@ from anaphora.surfaces.cli.output import (
 from anaphora.surfaces.cli.recall import WHEN
 from anaphora.surfaces.cli.where import note_missing, open_memory
 from anaphora.surfaces.wire import counted, must_exist, time_of
+from anaphora.system.repositories import repository_of
 from anaphora.text.display import one_line
 from anaphora.text.short_ids import short_id
 from anaphora.text.shown_times import shown_day, shown_minute
@@ -106,7 +110,7 @@ def remember(
             payload=_object("payload", payload),
             tags=tuple(tag or ()),
             category=category,
-            source=source,
+            source=source or _namesake(text),
             supersedes=None if supersedes is None else memory.resolve_id(supersedes, "memory"),
             expires_at=time_of("expires", expires),
         )
@@ -514,6 +518,14 @@ def _filters(
     if len(conditions) <= 1:
         return conditions[0] if conditions else None
     return {"AND": conditions}
+
+
+def _namesake(text: str) -> str | None:
+    """The project that this is run in, for a text with its name as a label: others may have it."""
+    folder = str(Path.cwd())
+    project = repository_of(folder) or folder
+    is_label = label_of(text) == last_part(project).casefold()
+    return project if is_label else None
 
 
 def _object(name: str, text: str | None) -> dict[str, Any] | None:
