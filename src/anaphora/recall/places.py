@@ -196,7 +196,7 @@ class SessionPlaces:
         sessions = {held.id for held in own}
         # A folder that is no repository may hold several.
         names = {held.name for held in own if here.home or held.folder in here.folders}
-        names = (names | _keys(here)) - {""}
+        names = {name for name in names if not is_folder(name)} | {_key(here.remote)}
         others: dict[str, list[_Held]] = defaultdict(list)
         for held in self._held:
             if held.id not in sessions and held.name:
@@ -222,11 +222,13 @@ class SessionPlaces:
         """The sessions that were held in a checkout, under all folders that it had."""
         own = [held for held in self._held if self._is_of(held, here, pairs)]
         yield from own
-        former = {held.folder for held in own if here.marks & held.marks} - here.folders
+        moved = [held for held in own if here.marks & held.marks]
+        former = {held.folder for held in moved} | {held.name for held in moved}
+        former = {folder for folder in former if is_folder(folder)} - here.folders
         ids = {held.id for held in own}
         for held in self._held:
             # Before marks were kept, or before there was a repository.
-            if held.id not in ids and held.folder in former and not held.marks:
+            if held.id not in ids and not held.marks and former & {held.folder, held.name}:
                 yield held
 
     def _is_of(self, held: _Held, here: Checkout, pairs: Pairs) -> bool:

@@ -15,6 +15,7 @@ from typing import Final
 
 # `c:`, `//?/c:`, `/c:`, and `/mnt/c`, `/cygdrive/c`, `/c`.
 _DRIVE: Final = re.compile(r"(?://\?/|/)?([A-Za-z]):(?=/|$)|(?:/mnt|/cygdrive)?/([A-Za-z])(?=/|$)")
+_WINDOWS: Final = re.compile(r"[A-Za-z]:(?=[/\\]|$)|\\\\")
 _WSL: Final = re.compile(r"//wsl(?:\$|\.localhost)/[^/]+(?=/)", re.IGNORECASE)
 
 
@@ -51,8 +52,7 @@ def folder_key(folder: str) -> str:
     A drive of Windows has several: `C:\\code`, `c:/code`, and where WSL, Git Bash and Cygwin mount
     it; case says nothing there.
     """
-    is_windows = "\\" in folder[:3] or folder[1:2] == ":"
-    text = (folder.replace("\\", "/") if is_windows else folder).rstrip("/")
+    text = (folder.replace("\\", "/") if _WINDOWS.match(folder) else folder).rstrip("/")
     text = _WSL.sub("", text)
     if drive := _DRIVE.match(text):
         letter = drive[1] or drive[2]
@@ -62,7 +62,7 @@ def folder_key(folder: str) -> str:
 
 def is_folder(location: str) -> bool:
     """Whether it is a whole path, of this machine or of Windows, and no name of a remote."""
-    return location.startswith(("/", "\\\\")) or _DRIVE.match(location) is not None
+    return location.startswith("/") or _WINDOWS.match(location) is not None
 
 
 def lies_in(inner: str, outer: str) -> bool:
@@ -72,7 +72,7 @@ def lies_in(inner: str, outer: str) -> bool:
 
 def real_folder(directory: str) -> str:
     """A folder of this machine without links on its way; others as they are written."""
-    is_foreign = _DRIVE.match(directory) and not os.path.isabs(directory)  # noqa: PTH117
+    is_foreign = os.sep == "/" and _WINDOWS.match(directory)
     return directory if is_foreign else os.path.realpath(directory)
 
 
@@ -178,17 +178,18 @@ def _remote(main: Path) -> str:
 def _marks(main: Path) -> Iterator[str]:
     """What a repository was given when it was made, and keeps when it is moved.
 
-    The first line of its log, as long as that is kept, and when a file was written that Git never
-    writes again. Digests: they are compared, not read.
+    When a file was written that Git never writes again; where that tells whole seconds alone, or
+    is missing, the first line of the log, as long as it is kept. Digests: they are only compared.
     """
-    log, made = main / "logs" / "HEAD", main / "description"
-    if log.is_file():
+    made, log = main / "description", main / "logs" / "HEAD"
+    moment = made.stat().st_mtime_ns // 1000 if made.is_file() else 0
+    if moment % 1_000_000:
+        yield hashlib.blake2b(str(moment).encode(), digest_size=8).hexdigest()
+    elif log.is_file():
         with log.open("rb") as lines:
             first = lines.readline()
         if first.startswith(b"0" * 40):
             yield hashlib.blake2b(first, digest_size=8).hexdigest()
-    if made.is_file() and (moment := made.stat().st_mtime_ns // 1000) % 1_000_000:
-        yield hashlib.blake2b(str(moment).encode(), digest_size=8).hexdigest()
 
 
 def remote_name(url: str) -> str:
