@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from anaphora import Memory
-from anaphora.errors import InvalidInput, NotFound
+from anaphora.errors import InvalidInput
 from anaphora.features.projects.values import WarmUp
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="without git")
@@ -347,7 +347,7 @@ def test_two_clones_can_be_kept_apart(desk: Desk) -> None:
     assert desk.shown(two) == {"one", "two", "acme"}
     with pytest.raises(InvalidInput, match="name one of"):
         desk.memory.same_project("api", str(one))
-    with pytest.raises(NotFound):
+    with pytest.raises(InvalidInput, match="no session"):
         desk.memory.same_project("nowhere", str(one))
 
 

@@ -14,7 +14,13 @@ from typing import TYPE_CHECKING, Final
 
 from anaphora.ingest.secrets.redacting import redact
 from anaphora.store.namespace import portions
-from anaphora.store.records.rows import PAIRS_KEY, session_key
+from anaphora.store.records.rows import (
+    MARKS_KEY,
+    PAIRS_KEY,
+    PROJECT_PAIR,
+    SESSION_MARK,
+    session_key,
+)
 from anaphora.system.repositories import checkout_of, real_folder
 from anaphora.values.conversations import ImportedConversation
 from anaphora.values.memories import MemoryRecord
@@ -47,14 +53,14 @@ class NotedCall:
 class SessionWriter:
     """Keeps places and tool calls of the sessions of one namespace. `ids` are new record ids.
 
-    `pairs` are the records of what was said of two projects.
+    `facts` are the records of what was said of two projects, and of marks.
     """
 
     def __init__(
-        self, sidecar: Sidecar, calls: Records, ids: Callable[[], str], pairs: Records
+        self, sidecar: Sidecar, calls: Records, ids: Callable[[], str], facts: Records
     ) -> None:
         self._sidecar = sidecar
-        self._pairs = pairs
+        self._facts = facts
         self._calls = calls
         self._ids = ids
 
@@ -100,30 +106,47 @@ class SessionWriter:
                 count += added_count
         return count
 
-    def note_place(self, conversation_ids: Iterable[str], place: SessionPlace) -> None:
-        """Note where sessions took place; what is known and not told again stays."""
+    def note_place(
+        self, conversation_ids: Iterable[str], place: SessionPlace, marks: str = ""
+    ) -> None:
+        """Note where sessions took place; what is known and not told again stays.
+
+        Without `marks`, those of the repository that is there now.
+        """
         ids = list(conversation_ids)
         known_sessions = self._sidecar.places() if ids else {}
         directory = place.directory and real_folder(place.directory)
         here = checkout_of(directory)
+        here_marks = marks or " ".join(sorted(here.marks))
         for conversation_id in ids:
             old_place = known_sessions.get(conversation_id, SessionPlace())
-            is_here = old_place.directory in ("", directory, place.directory)
             new_place = SessionPlace(
                 place.client or old_place.client,
                 old_place.directory or directory,
                 old_place.repository or place.repository or here.name,
                 place.branch or old_place.branch,
-                old_place.marks or place.marks or (" ".join(sorted(here.marks)) * is_here),
             )
-            if new_place != old_place:
+            is_here = new_place.directory in {directory, place.directory}
+            is_marked = is_here and self._note_marks(conversation_id, here_marks)
+            if is_marked or new_place != old_place:
                 self._sidecar.note_place(conversation_id, new_place)
+
+    def _note_marks(self, conversation_id: str, marks: str) -> bool:
+        """Keep the marks of a session's repository, if it has none; whether they are new."""
+        if not marks or self._facts.history(conversation_id):
+            return False
+        record = MemoryRecord(
+            self._ids(), marks, "semantic", _NO_TIME, _NO_TIME, _NO_TIME, 0, path=conversation_id
+        )
+        with self._facts.change(SESSION_MARK) as work:
+            work.add(record, MARKS_KEY)
+        return True
 
     def note_pair(self, one: str, other: str, at: datetime, *, same: bool) -> None:
         """Keep that two projects, by their keys, are one, or that they are not."""
         text, payload = "same" if same else "apart", {"one": one, "other": other}
         record = MemoryRecord(self._ids(), text, "semantic", at, at, at, 0, payload=payload)
-        with self._pairs.change() as work:
+        with self._facts.change(PROJECT_PAIR) as work:
             work.add(record, PAIRS_KEY)
 
     def forget_removed(self, conversation_id: str, left: frozenset[int] | None) -> bool:
@@ -134,6 +157,9 @@ class SessionWriter:
         """
         if left is None:
             self._sidecar.forget_place(conversation_id)
+            if marks := self._facts.history(conversation_id):
+                with self._facts.change(SESSION_MARK) as work:
+                    work.erase([record.id for record in marks])
         with self._calls.change() as work:
             calls = work.having(session_key(conversation_id))
             removed_ids = [call.id for call in calls if left is None or call.turn_index not in left]

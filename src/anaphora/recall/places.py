@@ -14,9 +14,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from anaphora.errors import InvalidInput, NotFound
+from anaphora.errors import InvalidInput
 from anaphora.language.names import composed
-from anaphora.store.records.rows import PAIRS_KEY
+from anaphora.store.records.rows import MARKS_KEY, PAIRS_KEY
 from anaphora.system.repositories import (
     Checkout,
     checkout_of,
@@ -53,11 +53,11 @@ class _Held:
 class SessionPlaces:
     """The places of the sessions of one namespace, read again when one was written.
 
-    `pairs` are the records of what was said of two projects.
+    `facts` are the records of what was said of two projects, and of marks.
     """
 
     sidecar: Sidecar
-    pairs: Records
+    facts: Records
     look: Callable[[str], Checkout] = checkout_of
     _version: int = -1
     _known: dict[str, SessionPlace] = field(default_factory=dict)
@@ -68,8 +68,13 @@ class SessionPlaces:
         version = self.sidecar.places_version()
         if version != self._version:
             self._known, self._version = self.sidecar.places(), version
-            self._held = tuple(_without_users_folder(self._known, self.look))
+            self._held = tuple(_without_users_folder(self._known, self.marks(), self.look))
         return self._known
+
+    def marks(self) -> dict[str, str]:
+        """What the repositories of sessions keep when they are moved, by conversation id."""
+        records = self.facts.with_same_key(MARKS_KEY)
+        return {record.path: record.text for record in records if record.path}
 
     def around(self, directory: str) -> frozenset[str]:
         """The sessions of the project that a folder lies in; of the folder, if it is in none."""
@@ -91,7 +96,7 @@ class SessionPlaces:
 
     def said(self) -> Pairs:
         """What was said last of each pair of projects."""
-        records = self.pairs.with_same_key(PAIRS_KEY)
+        records = self.facts.with_same_key(PAIRS_KEY)
         return {
             frozenset(map(str, (record.payload or {}).values())): record.text == "same"
             for record in sorted(records, key=lambda record: (record.created_at, record.id))
@@ -100,7 +105,7 @@ class SessionPlaces:
     def key_of(self, project: str) -> str:
         """What a project is kept by that a person names: its folder, its remote, or a last part.
 
-        `NotFound` where nothing was held there, `InvalidInput` for a name that several have.
+        `InvalidInput` where no session was held, and for a name that several have.
         """
         self.all()
         # A repository is kept by its folder: its remote may change.
@@ -116,7 +121,7 @@ class SessionPlaces:
         if len(keys) > 1:
             raise InvalidInput("project", project, f"name one of {', '.join(sorted(keys))}")
         if not keys:
-            raise NotFound("project", project)
+            raise InvalidInput("project", project, "no session was held there")
         return keys.pop()
 
     def of_key(self, key: str) -> frozenset[str]:
@@ -257,7 +262,7 @@ class SessionPlaces:
 
 
 def _without_users_folder(
-    known: dict[str, SessionPlace], look: Callable[[str], Checkout]
+    known: dict[str, SessionPlace], marks: dict[str, str], look: Callable[[str], Checkout]
 ) -> Iterator[_Held]:
     """The places as keys. One in a repository of the user's whole folder is a folder alone."""
     home = users_folder()
@@ -266,7 +271,9 @@ def _without_users_folder(
         folder, name = folder_key(place.directory), _key(place.repository)
         if name in of_user and folder != folder_key(home):
             name = ""
-        yield _Held(conversation_id, folder, name, frozenset(place.marks.split()), place)
+        yield _Held(
+            conversation_id, folder, name, frozenset(marks.get(conversation_id, "").split()), place
+        )
 
 
 def _keys(here: Checkout) -> frozenset[str]:

@@ -14,15 +14,13 @@ class SessionPlace:
 
     `client` is the coding agent, `directory` the folder it was started in, `repository` what that
     belongs to (its remote as `github.com/acme/shop`, else the folder of the main repository),
-    `branch` the one that was checked out last. `marks` are what the repository keeps when it is
-    moved, with spaces between.
+    `branch` the one that was checked out last.
     """
 
     client: str = ""
     directory: str = ""
     repository: str = ""
     branch: str = ""
-    marks: str = ""
 
 
 @dataclass(frozen=True, slots=True)

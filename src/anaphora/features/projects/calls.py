@@ -120,8 +120,8 @@ class ProjectCalls(NamespaceView):
 
         It is for what files do not tell, such as a folder that was renamed: sessions of both are
         then those of one project. What was said last counts. One folder named twice: whatever lay
-        in it is one. Raises `NotFound` where nothing was held, `InvalidInput` for a name that
-        several projects have, `StoreError`.
+        in it is one. Raises `InvalidInput` where no session was held, and for a name that several
+        projects have, `StoreError`.
         """
         conversation = self._services().conversation
         places = conversation.session_places

@@ -350,8 +350,7 @@ class ThreadSync:
             sidecar.forget_place(conversation_id)
         elif "place" in state:
             session_place = SessionPlace(**SESSION_PLACES.read(state["place"].value))
-            known_place = session_places.get(conversation_id, SessionPlace())
-            if replace(known_place, marks="") != session_place:
+            if session_places.get(conversation_id) != session_place:
                 sidecar.note_place(conversation_id, session_place)
 
 

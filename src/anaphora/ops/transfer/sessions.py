@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from anaphora.ingest.sessions import NotedCall
 from anaphora.ops.transfer.reading import BatchReader
-from anaphora.store.line_fields import LineFields, string, time_in
+from anaphora.store.line_fields import LineFields, string, text_in, time_in
 from anaphora.store.lines import Line, present
 from anaphora.store.namespace import STEP
 from anaphora.store.records.rows import PAIRS_KEY, PROJECT_PAIR
@@ -21,20 +21,23 @@ from anaphora.values.sessions import SessionPlace
 if TYPE_CHECKING:
     from anaphora.container.namespace import NamespaceServices
 
-_PLACE: Final = LineFields(SessionPlace, ("client", "directory", "repository", "branch", "marks"))
+_PLACE: Final = LineFields(SessionPlace, ("client", "directory", "repository", "branch"))
 
 
 def session_lines(
     services: NamespaceServices, hashes: Mapping[str, Sequence[str]]
 ) -> Iterator[Line]:
     """The places of exported sessions, and the calls after their turns."""
+    marks = services.conversation.session_places.marks()
     for conversation_id, session_place in sorted(services.conversation.sidecar.places().items()):
         if conversation_id in hashes:
             members = {
                 name: member for name, member in _PLACE.write(session_place).items() if member
             }
-            yield {"kind": "session_place", "thread": conversation_id, **members}
-    for pair in services.conversation.project_pairs.with_same_key(PAIRS_KEY):
+            yield {"kind": "session_place", "thread": conversation_id, **members} | present(
+                {"marks": marks.get(conversation_id)}
+            )
+    for pair in services.conversation.project_facts.with_same_key(PAIRS_KEY):
         payload = pair.payload or {}
         yield {
             "kind": PROJECT_PAIR,
@@ -75,7 +78,8 @@ class SessionReader(BatchReader[NotedCall]):
         if line["kind"] == "session_place":
             if conversation_id in target.turn_hashes:
                 session_place = SessionPlace(**_PLACE.read(line))
-                target.services.conversation.sessions.note_place([conversation_id], session_place)
+                sessions, marks = target.services.conversation.sessions, text_in(line, "marks")
+                sessions.note_place([conversation_id], session_place, marks or "")
             return None
         index, when = line.get("index"), time_in(line, "ts")
         if isinstance(index, bool) or not isinstance(index, int) or when is None:
@@ -94,7 +98,7 @@ class SessionReader(BatchReader[NotedCall]):
         when = time_in(line, "ts")
         if when is None or said not in {"same", "apart"}:
             raise ValueError("a pair of projects without what was said, or when")
-        known = conversation.project_pairs.with_same_key(PAIRS_KEY)
+        known = conversation.project_facts.with_same_key(PAIRS_KEY)
         payload = {"one": one, "other": other}
         if not any((pair.created_at, pair.payload) == (when, payload) for pair in known):
             conversation.sessions.note_pair(one, other, when, same=said == "same")

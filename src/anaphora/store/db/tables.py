@@ -96,17 +96,6 @@ SESSION_PLACE = _add(
     indexes=(Index("session_place_seq", "seq"),),
 )
 
-# What the repository of a session keeps when it is moved. A table of its own: what older homes have
-# stays as it is.
-SESSION_MARK = _add(
-    "session_mark",
-    ("conversation_id",),
-    lookup("conversation_id", needed=True),
-    sealed("marks", needed=True),
-    clear("seq", "big"),
-    indexes=(Index("session_mark_seq", "seq"),),
-)
-
 TURN_NOTE = _add(
     "turn_note",
     ("conversation_id", "position"),

@@ -31,6 +31,8 @@ TOOL_CALL = "tool_call"
 """A line about what an agent did with a tool."""
 PROJECT_PAIR = "project_pair"
 """What a person said of two projects: its text is "same" or "apart", its payload names both."""
+SESSION_MARK = "session_mark"
+"""What a session's repository keeps when it is moved: its text, under the session's id as path."""
 DOCUMENT = "document"
 """A version of a document: its text is the title, its path the name, its payload the rest."""
 DOCUMENT_SECTION = "document_section"
@@ -143,6 +145,8 @@ def session_key(conversation_id: str) -> str:
     return digest("tool calls of", conversation_id)
 
 
+MARKS_KEY: Final = digest("marks of sessions")
+"""The identity that all marks of sessions' repositories have in common, to find them by."""
 PAIRS_KEY: Final = digest("pairs of projects")
 """The identity that all statements about two projects have in common, to find them by."""
 

@@ -14,13 +14,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from anaphora.store.db.table import Table
-from anaphora.store.db.tables import (
-    CONVERSATION_NOTE,
-    FORGOTTEN_TURN,
-    SESSION_MARK,
-    SESSION_PLACE,
-    TURN_NOTE,
-)
+from anaphora.store.db.tables import CONVERSATION_NOTE, FORGOTTEN_TURN, SESSION_PLACE, TURN_NOTE
 from anaphora.store.hashing import digest, stored_turn_hash
 from anaphora.store.mapping import RowMapping
 from anaphora.store.namespace import NamespaceReader, NamespaceTransaction, Row
@@ -126,17 +120,13 @@ class _PlaceNote:
     repository: str
     branch: str
 
-
-@dataclass(frozen=True, slots=True)
-class _MarkNote:
-    """The marks of a session's repository, as their row has them."""
-
-    conversation_id: str
-    marks: str
+    @property
+    def place(self) -> SessionPlace:
+        """What of it is not the key."""
+        return SessionPlace(self.client, self.directory, self.repository, self.branch)
 
 
 _SESSIONS = RowMapping(SESSION_PLACE, _PlaceNote)
-_MARKS = RowMapping(SESSION_MARK, _MarkNote)
 
 
 class NoteTransaction(NamespaceTransaction):
@@ -180,16 +170,12 @@ class NoteTransaction(NamespaceTransaction):
         self._bury(DELETED_THREAD, [key])
 
     def put_place(self, conversation_id: str, place: SessionPlace) -> None:
-        """Write where a session took place, in place of what was known; known marks stay."""
-        fields = asdict(place)
-        if marks := fields.pop("marks"):
-            self._replace(SESSION_MARK, [_MARKS.row(_MarkNote(conversation_id, marks))])
-        self._replace(SESSION_PLACE, [_SESSIONS.row(_PlaceNote(conversation_id, **fields))])
+        """Write where a session took place, in place of what was known."""
+        self._replace(SESSION_PLACE, [_SESSIONS.row(_PlaceNote(conversation_id, **asdict(place)))])
 
     def drop_place(self, conversation_id: str) -> int:
         """Forget where a session took place; how many rows that were."""
         stored_id = self._lookup("conversation_id", conversation_id)
-        self._delete(SESSION_MARK, conversation_id=stored_id)
         return self._delete(SESSION_PLACE, conversation_id=stored_id)
 
     def put_conversation(self, note: ConversationNote) -> None:
@@ -306,19 +292,8 @@ class Sidecar(NamespaceReader):
 
     def places(self) -> dict[str, SessionPlace]:
         """Where each session took place, by conversation id."""
-        mark_rows = self._found(SESSION_MARK, SESSION_MARK.select())
-        marks = {note.conversation_id: note.marks for note in map(_MARKS.value, mark_rows)}
         rows = self._found(SESSION_PLACE, SESSION_PLACE.select())
-        return {
-            note.conversation_id: SessionPlace(
-                note.client,
-                note.directory,
-                note.repository,
-                note.branch,
-                marks.get(note.conversation_id, ""),
-            )
-            for note in map(_SESSIONS.value, rows)
-        }
+        return {note.conversation_id: note.place for note in map(_SESSIONS.value, rows)}
 
     def places_version(self) -> int:
         """A number that rises whenever a place is written."""
