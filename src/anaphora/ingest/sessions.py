@@ -116,31 +116,27 @@ class SessionWriter:
         ids = list(conversation_ids)
         known_sessions = self._sidecar.places() if ids else {}
         directory = place.directory and real_folder(place.directory)
-        here = checkout_of(directory)
-        here_marks = marks or " ".join(sorted(here.marks))
+        checkout = checkout_of(directory)
+        here_marks = marks or " ".join(sorted(checkout.marks))
         for conversation_id in ids:
             old_place = known_sessions.get(conversation_id, SessionPlace())
             new_place = SessionPlace(
                 place.client or old_place.client,
                 old_place.directory or directory,
-                old_place.repository or place.repository or here.name,
+                old_place.repository or place.repository or checkout.name,
                 place.branch or old_place.branch,
             )
             is_here = new_place.directory in {directory, place.directory}
-            is_marked = is_here and self._note_marks(conversation_id, here_marks)
-            if is_marked or new_place != old_place:
+            is_new = bool(is_here and here_marks) and not self._facts.history(conversation_id)
+            if is_new:
+                record = MemoryRecord(
+                    self._ids(), here_marks, "semantic", _NO_TIME, _NO_TIME, _NO_TIME, 0,
+                    path=conversation_id,
+                )  # fmt: skip
+                with self._facts.change(SESSION_MARK) as work:
+                    work.add(record, MARKS_KEY)
+            if is_new or new_place != old_place:
                 self._sidecar.note_place(conversation_id, new_place)
-
-    def _note_marks(self, conversation_id: str, marks: str) -> bool:
-        """Keep the marks of a session's repository, if it has none; whether they are new."""
-        if not marks or self._facts.history(conversation_id):
-            return False
-        record = MemoryRecord(
-            self._ids(), marks, "semantic", _NO_TIME, _NO_TIME, _NO_TIME, 0, path=conversation_id
-        )
-        with self._facts.change(SESSION_MARK) as work:
-            work.add(record, MARKS_KEY)
-        return True
 
     def note_pair(self, one: str, other: str, at: datetime, *, same: bool) -> None:
         """Keep that two projects, by their keys, are one, or that they are not."""

@@ -68,7 +68,21 @@ class SessionPlaces:
         version = self.sidecar.places_version()
         if version != self._version:
             self._known, self._version = self.sidecar.places(), version
-            self._held = tuple(_without_users_folder(self._known, self.marks(), self.look))
+            marks, home = self.marks(), users_folder()
+            of_user = {_key(self.look(home).name), _key(home)}
+            self._held = tuple(
+                _Held(
+                    conversation_id,
+                    folder := folder_key(where.directory),
+                    # In a repository of the user's whole folder it is a folder alone.
+                    name
+                    if (name := _key(where.repository)) not in of_user or folder == _key(home)
+                    else "",
+                    frozenset(marks.get(conversation_id, "").split()),
+                    where,
+                )
+                for conversation_id, where in self._known.items()
+            )
         return self._known
 
     def marks(self) -> dict[str, str]:
@@ -114,9 +128,9 @@ class SessionPlaces:
             return key
         name = _comparable(project)
         keys = {
-            held.name or held.folder
-            for held in self._held
-            if name == _comparable(last_part(held.name or held.folder))
+            session.name or session.folder
+            for session in self._held
+            if name == _comparable(last_part(session.name or session.folder))
         }
         if len(keys) > 1:
             raise InvalidInput("project", project, f"name one of {', '.join(sorted(keys))}")
@@ -134,151 +148,154 @@ class SessionPlaces:
         Of a repository that this one was copied from; of another one that lay here; of a folder of
         this name, or beside it, that is gone.
         """
-        here = self.look(directory)
-        if self._around(here):
+        checkout = self.look(directory)
+        if self._around(checkout):
             return ""
-        name, beside = last_part(here.key).casefold(), _parent(here.key)
+        name, beside = last_part(checkout.key).casefold(), _parent(checkout.key)
         # The last written first, and those of the same name before others.
         ways: tuple[Callable[[_Held], object], ...] = (
-            lambda held: held.marks & here.marks or self._is_at(held, here),
-            lambda held: last_part(held.folder).casefold() == name,
-            lambda held: not held.marks and _parent(held.folder) == beside,
+            lambda session: session.marks & checkout.marks or self._is_at(session, checkout),
+            lambda session: last_part(session.folder).casefold() == name,
+            lambda session: not session.marks and _parent(session.folder) == beside,
         )
         for is_asked in ways:
-            for held in reversed(self._held):
-                if held.folder and is_asked(held) and (line := self._asked(held, here)):
+            for session in reversed(self._held):
+                if (
+                    session.folder
+                    and is_asked(session)
+                    and (line := self._asked(session, checkout))
+                ):
                     return line
         return ""
 
-    def _asked(self, held: _Held, here: Checkout) -> str:
-        there = held.place.directory
-        if frozenset((held.folder, here.key)) in self.said():
+    def _asked(self, session: _Held, checkout: Checkout) -> str:
+        folder = session.place.directory
+        if frozenset((session.folder, checkout.key)) in self.said():
             return ""
-        if self._is_at(held, here):
-            told, other = "Sessions of another repository that lay in this folder", "."
-        elif not Path(there).is_dir():
-            told = f"Sessions of a folder named {last_part(there)} at {there} (no longer there)"
-            other = there
-        elif held.marks & here.marks:
-            told, other = f"Sessions of {there}, of which this repository is a copy,", there
+        if self._is_at(session, checkout):
+            subject, argument = "Sessions of another repository that lay in this folder", "."
+        elif not Path(folder).is_dir():
+            subject = (
+                f"Sessions of a folder named {last_part(folder)} at {folder} (no longer there)"
+            )
+            argument = folder
+        elif session.marks & checkout.marks:
+            subject, argument = f"Sessions of {folder}, of which this repository is a copy,", folder
         else:
             return ""
-        quoted = f"'{other}'" if re.search(r"[\s\\]", other) else other
-        return f"{told} are stored; if this is the same project: anaphora project same {quoted} ."
+        quoted = f"'{argument}'" if re.search(r"[\s\\]", argument) else argument
+        return (
+            f"{subject} are stored; if this is the same project: anaphora project same {quoted} ."
+        )
 
-    def _around(self, here: Checkout) -> frozenset[str]:
+    def _around(self, checkout: Checkout) -> frozenset[str]:
         """The sessions of a project, with those that were said to be of it."""
         self.all()
         pairs = self.said()
-        sessions = self._project(here, pairs)
+        sessions = self._project(checkout, pairs)
         waiting = [pair for pair, is_same in pairs.items() if is_same]
         count = -1
         while count != len(waiting):
             count = len(waiting)
             for pair in tuple(waiting):
                 sides = [self._project(self._named(key), pairs) for key in pair]
-                if pair & _keys(here) or any(side & sessions for side in sides):
+                if pair & _keys(checkout) or any(side & sessions for side in sides):
                     waiting.remove(pair)
                     sessions = sessions.union(*sides)
-        return sessions - self._apart(here, pairs)
+        return sessions - self._apart(checkout, pairs)
 
-    def _apart(self, here: Checkout, pairs: Pairs) -> frozenset[str]:
+    def _apart(self, checkout: Checkout, pairs: Pairs) -> frozenset[str]:
         """The sessions of projects that were said not to be this one."""
-        own = list(self._checkout(here, pairs))
-        keys = _keys(here).union(held.folder for held in own)
-        others = {
-            held.id
+        own_sessions = list(self._checkout(checkout, pairs))
+        keys = _keys(checkout).union(session.folder for session in own_sessions)
+        other_ids = {
+            session.id
             for pair, is_same in pairs.items()
             if not is_same and pair & keys
             for key in pair - keys
-            for held in self._checkout(self._named(key), pairs)
+            for session in self._checkout(self._named(key), pairs)
         }
-        return frozenset(others.difference(held.id for held in own))
+        return frozenset(other_ids.difference(session.id for session in own_sessions))
 
-    def _project(self, here: Checkout, pairs: Pairs) -> frozenset[str]:
+    def _project(self, checkout: Checkout, pairs: Pairs) -> frozenset[str]:
         """The sessions of a checkout, and those of others that have its remote."""
-        own = list(self._checkout(here, pairs))
-        sessions = {held.id for held in own}
+        own_sessions = list(self._checkout(checkout, pairs))
+        sessions = {session.id for session in own_sessions}
         # A folder that is no repository may hold several.
-        names = {held.name for held in own if here.home or held.folder in here.folders}
-        names = {name for name in names if not is_folder(name)} | {_key(here.remote)}
-        others: dict[str, list[_Held]] = defaultdict(list)
-        for held in self._held:
-            if held.id not in sessions and held.name:
-                others[min(held.marks, default=held.folder)].append(held)
+        names = {
+            session.name
+            for session in own_sessions
+            if checkout.home or session.folder in checkout.folders
+        }
+        names = {name for name in names if not is_folder(name)} | {_key(checkout.remote)}
+        other_checkouts: dict[str, list[_Held]] = defaultdict(list)
+        for session in self._held:
+            if session.id not in sessions and session.name:
+                other_checkouts[min(session.marks, default=session.folder)].append(session)
         count = -1
-        while count != len(others):
-            count = len(others)
-            for key, group in tuple(others.items()):
-                known = {held.name for held in group}
-                if known <= names or _key(here.remote) in known:
-                    sessions |= {held.id for held in others.pop(key)}
-                    names |= known
+        while count != len(other_checkouts):
+            count = len(other_checkouts)
+            for key, group in tuple(other_checkouts.items()):
+                group_names = {session.name for session in group}
+                if group_names <= names or _key(checkout.remote) in group_names:
+                    sessions |= {session.id for session in other_checkouts.pop(key)}
+                    names |= group_names
         return frozenset(sessions)
 
     def _named(self, key: str) -> Checkout:
         """The project that a person named by this key."""
         if not is_folder(key):
             return Checkout(frozenset((key,)), remote=key)
-        here = self.look(key)
-        return replace(here, folders=here.folders | {key})
+        checkout = self.look(key)
+        return replace(checkout, folders=checkout.folders | {key})
 
-    def _checkout(self, here: Checkout, pairs: Pairs) -> Iterator[_Held]:
+    def _checkout(self, checkout: Checkout, pairs: Pairs) -> Iterator[_Held]:
         """The sessions that were held in a checkout, under all folders that it had."""
-        own = [held for held in self._held if self._is_of(held, here, pairs)]
-        yield from own
-        moved = [held for held in own if here.marks & held.marks]
-        former = {held.folder for held in moved} | {held.name for held in moved}
-        former = {folder for folder in former if is_folder(folder)} - here.folders
-        ids = {held.id for held in own}
-        for held in self._held:
+        own_sessions = [session for session in self._held if self._is_of(session, checkout, pairs)]
+        yield from own_sessions
+        moved = [session for session in own_sessions if checkout.marks & session.marks]
+        former = {session.folder for session in moved} | {session.name for session in moved}
+        former = {folder for folder in former if is_folder(folder)} - checkout.folders
+        ids = {session.id for session in own_sessions}
+        for session in self._held:
             # Before marks were kept, or before there was a repository.
-            if held.id not in ids and not held.marks and former & {held.folder, held.name}:
-                yield held
+            if (
+                session.id not in ids
+                and not session.marks
+                and former & {session.folder, session.name}
+            ):
+                yield session
 
-    def _is_of(self, held: _Held, here: Checkout, pairs: Pairs) -> bool:
-        if held.marks & here.marks:
+    def _is_of(self, session: _Held, checkout: Checkout, pairs: Pairs) -> bool:
+        if session.marks & checkout.marks:
             # Of a copy the other one is still there, and is another one.
-            if held.folder in here.folders or held.name in here.folders:
+            if session.folder in checkout.folders or session.name in checkout.folders:
                 return True
-            there = self.look(held.place.directory)
-            return not there.marks & here.marks or bool(there.folders & here.folders)
-        if not self._is_at(held, here):
+            present = self.look(session.place.directory)
+            return not present.marks & checkout.marks or bool(present.folders & checkout.folders)
+        if not self._is_at(session, checkout):
             return False
-        is_other = bool(held.marks and here.marks) and held.name != _key(here.remote)
-        return not is_other or any(pairs.get(frozenset((key,))) for key in here.folders)
+        is_other = bool(session.marks and checkout.marks) and session.name != _key(checkout.remote)
+        return not is_other or any(pairs.get(frozenset((key,))) for key in checkout.folders)
 
-    def _is_at(self, held: _Held, here: Checkout) -> bool:
+    def _is_at(self, session: _Held, checkout: Checkout) -> bool:
         """Whether a session was held in the folders of a checkout, in no repository below it."""
-        if held.folder in here.folders or (held.name and held.name in here.folders):
+        if session.folder in checkout.folders or (
+            session.name and session.name in checkout.folders
+        ):
             return True
-        if not any(lies_in(held.folder, folder) for folder in here.folders):
+        if not any(lies_in(session.folder, folder) for folder in checkout.folders):
             return False
-        if not here.home:
+        if not checkout.home:
             return True
-        if held.name in (_key(here.remote), "") or Path(held.place.directory).is_dir():
-            return bool(self.look(held.place.directory).folders & here.folders)
+        if session.name in (_key(checkout.remote), "") or Path(session.place.directory).is_dir():
+            return bool(self.look(session.place.directory).folders & checkout.folders)
         return False
 
 
-def _without_users_folder(
-    known: dict[str, SessionPlace], marks: dict[str, str], look: Callable[[str], Checkout]
-) -> Iterator[_Held]:
-    """The places as keys. One in a repository of the user's whole folder is a folder alone."""
-    home = users_folder()
-    of_user = {_key(look(home).name), _key(home)}
-    for conversation_id, place in known.items():
-        folder, name = folder_key(place.directory), _key(place.repository)
-        if name in of_user and folder != folder_key(home):
-            name = ""
-        yield _Held(
-            conversation_id, folder, name, frozenset(marks.get(conversation_id, "").split()), place
-        )
-
-
-def _keys(here: Checkout) -> frozenset[str]:
+def _keys(checkout: Checkout) -> frozenset[str]:
     """What stands for a checkout: its remote, and its folders."""
-    return (here.folders | {_key(here.remote)}) - {""}
+    return (checkout.folders | {_key(checkout.remote)}) - {""}
 
 
 def _key(repository: str) -> str:

@@ -85,17 +85,19 @@ def checkout_of(directory: str) -> Checkout:
     if not real.is_absolute():
         return Checkout(itself)
     try:
-        found = next(_repositories(real), None)
-        if found is None:
+        repository = next(_repositories(real), None)
+        if repository is None:
             return Checkout(itself)
-        top, git = found
+        top, git = repository
         main = _main(git)
         # A submodule's files and those of a bare repository are elsewhere.
         home = main.parent if main.name == ".git" else top if main == git else main
         # The top as it was written, behind a link.
         depth = len(real.parts) - len(top.parts)
         written = (Path(directory), *Path(directory).parents)[depth:][:1]
-        folders = (top, main, home, *_worktrees(main), *(w for w in written if w.resolve() == top))
+        links = main.glob("worktrees/*/gitdir")
+        trees = ((link.parent / link.read_text("utf-8").strip()).parent for link in links)
+        folders = (top, main, home, *trees, *(w for w in written if w.resolve() == top))
         remote = _remote(main)
         keys = frozenset(folder_key(str(folder)) for folder in folders)
         return Checkout(keys, str(home), remote, frozenset(_marks(main)))
@@ -115,8 +117,8 @@ def repository_of(directory: str) -> str:
 def branch_of(directory: str) -> str:
     """The branch that is checked out around a folder; "" where there is none."""
     try:
-        found = next(_repositories(Path(real_folder(directory))), None) if directory else None
-        head = (found[1] / "HEAD").read_text("utf-8", "replace").strip() if found else ""
+        repository = next(_repositories(Path(real_folder(directory))), None) if directory else None
+        head = (repository[1] / "HEAD").read_text("utf-8", "replace").strip() if repository else ""
     except OSError:
         return ""
     return head.removeprefix("ref: refs/heads/") if head.startswith("ref: ") else ""
@@ -153,15 +155,6 @@ def _main(git: Path) -> Path:
     return git.parent.parent if git.parent.name == "worktrees" and not git.exists() else git
 
 
-def _worktrees(main: Path) -> Iterator[Path]:
-    """The folders of the worktrees that a repository knows."""
-    folder = main / "worktrees"
-    for entry in sorted(folder.iterdir()) if folder.is_dir() else ():
-        link = entry / "gitdir"
-        if link.is_file():
-            yield (entry / link.read_text("utf-8", "replace").strip()).parent
-
-
 def _remote(main: Path) -> str:
     """The name of `origin`, else of the first remote; "" for none."""
     urls: dict[str, str] = {}
@@ -181,8 +174,8 @@ def _marks(main: Path) -> Iterator[str]:
     When a file was written that Git never writes again; where that tells whole seconds alone, or
     is missing, the first line of the log, as long as it is kept. Digests: they are only compared.
     """
-    made, log = main / "description", main / "logs" / "HEAD"
-    moment = made.stat().st_mtime_ns // 1000 if made.is_file() else 0
+    description, log = main / "description", main / "logs" / "HEAD"
+    moment = description.stat().st_mtime_ns // 1000 if description.is_file() else 0
     if moment % 1_000_000:
         yield hashlib.blake2b(str(moment).encode(), digest_size=8).hexdigest()
     elif log.is_file():

@@ -125,10 +125,10 @@ class ProjectCalls(NamespaceView):
         """
         conversation = self._services().conversation
         places = conversation.session_places
-        one, two = places.key_of(project), places.key_of(other)
-        if places.said().get(frozenset((one, two))) != same:
-            conversation.sessions.note_pair(one, two, self._services().clock(), same=same)
-        return ProjectPair(one, two, same, len(places.of_key(one)))
+        first, second = places.key_of(project), places.key_of(other)
+        if places.said().get(frozenset((first, second))) != same:
+            conversation.sessions.note_pair(first, second, self._services().clock(), same=same)
+        return ProjectPair(first, second, same, len(places.of_key(first)))
 
     @operation("write", http=Http("DELETE /v1/projects/{project}", part="sections"))
     def remove_project(self, project: str) -> int:

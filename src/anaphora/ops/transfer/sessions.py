@@ -94,14 +94,14 @@ class SessionReader(BatchReader[NotedCall]):
 
     def _read_pair(self, line: Line) -> None:
         conversation = self.target.services.conversation
-        one, other, said = (string(line, part) for part in ("one", "other", "said"))
+        first, second, verdict = (string(line, part) for part in ("one", "other", "said"))
         when = time_in(line, "ts")
-        if when is None or said not in {"same", "apart"}:
+        if when is None or verdict not in {"same", "apart"}:
             raise ValueError("a pair of projects without what was said, or when")
-        known = conversation.project_facts.with_same_key(PAIRS_KEY)
-        payload = {"one": one, "other": other}
-        if not any((pair.created_at, pair.payload) == (when, payload) for pair in known):
-            conversation.sessions.note_pair(one, other, when, same=said == "same")
+        stored_pairs = conversation.project_facts.with_same_key(PAIRS_KEY)
+        payload = {"one": first, "other": second}
+        if not any((pair.created_at, pair.payload) == (when, payload) for pair in stored_pairs):
+            conversation.sessions.note_pair(first, second, when, same=verdict == "same")
 
     def write(self, batch: Sequence[tuple[int, NotedCall]]) -> None:
         """As `BatchReader.write`."""

@@ -86,20 +86,20 @@ def project_around(directory: str, places: SessionPlaces, indexed: Mapping[str, 
 
     `indexed` are the names of projects by their folders.
     """
-    sessions, locations = places.around(directory), places.all()
-    here = places.look(directory)
-    own = [locations[session] for session in sessions]
-    elsewhere = [locations[session] for session in locations.keys() - sessions]
-    names = {_name_of(here.name or directory), *map(_project_name, own)}
+    sessions, session_places = places.around(directory), places.all()
+    checkout = places.look(directory)
+    own_places = [session_places[session] for session in sessions]
+    elsewhere = [session_places[session] for session in session_places.keys() - sessions]
+    names = {_name_of(checkout.name or directory), *map(_project_name, own_places)}
     other_names = set(map(_project_name, elsewhere))
     for root, name in indexed.items():
         is_own = lies_in(folder_key(directory), folder_key(root))
         (names if is_own else other_names).add(name.casefold())
-    homes = {here.remote, directory, *here.folders, *_locations(own)}
+    homes = {checkout.remote, directory, *checkout.folders, *_locations(own_places)}
     return Belonging(
         sessions,
         frozenset(map(folder_key, homes)) - {""},
-        frozenset(locations.keys() - sessions | _locations(elsewhere)) - {"", *homes},
+        frozenset(session_places.keys() - sessions | _locations(elsewhere)) - {"", *homes},
         frozenset(names) - {""},
         frozenset(other_names) - {""},
     )

@@ -103,6 +103,10 @@ def remember(
             except UnicodeDecodeError as error:
                 reason = f"byte {error.start + 1} is not UTF-8"
                 raise InvalidInput("text", "-", reason) from error
+        project = repository_of(str(Path.cwd())) or str(Path.cwd())
+        if source is None and label_of(text) == last_part(project).casefold():
+            # Another project may have this name.
+            source = project
         report = memory.remember(
             text,
             type=cast(MemoryType, type_),
@@ -110,7 +114,7 @@ def remember(
             payload=_object("payload", payload),
             tags=tuple(tag or ()),
             category=category,
-            source=source or _namesake(text),
+            source=source,
             supersedes=None if supersedes is None else memory.resolve_id(supersedes, "memory"),
             expires_at=time_of("expires", expires),
         )
@@ -518,14 +522,6 @@ def _filters(
     if len(conditions) <= 1:
         return conditions[0] if conditions else None
     return {"AND": conditions}
-
-
-def _namesake(text: str) -> str | None:
-    """The project that this is run in, for a text with its name as a label: others may have it."""
-    folder = str(Path.cwd())
-    project = repository_of(folder) or folder
-    is_label = label_of(text) == last_part(project).casefold()
-    return project if is_label else None
 
 
 def _object(name: str, text: str | None) -> dict[str, Any] | None:
