@@ -82,7 +82,7 @@ class ConversationServices(ServiceGroup):
         """Keeps what is known of agents' sessions beside their turns."""
         from anaphora.ingest.sessions import SessionWriter
 
-        return SessionWriter(self.sidecar, self.tool_calls, self.services.ids)
+        return SessionWriter(self.sidecar, self.tool_calls, self.services.ids, self.project_facts)
 
     @service
     def tool_calls(self) -> Records:
@@ -134,4 +134,14 @@ class ConversationServices(ServiceGroup):
         """Where sessions took place."""
         from anaphora.recall.places import SessionPlaces
 
-        return SessionPlaces(self.sidecar)
+        return SessionPlaces(self.sidecar, self.project_facts)
+
+    @service
+    def project_facts(self) -> Records:
+        """What was said of two projects, and the marks of sessions' repositories."""
+        from anaphora.store.records.rows import PROJECT_PAIR, SESSION_MARK
+        from anaphora.store.records.store import Records
+
+        services = self.services
+        kinds = (PROJECT_PAIR, SESSION_MARK)
+        return Records(services.truth, services.namespace, services.rows_sealer, kinds=kinds)

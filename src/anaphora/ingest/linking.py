@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from anaphora.language.names import label_of
 from anaphora.rank.contradiction import NEAR, contradicts
 from anaphora.rank.sameness import same_fact
 from anaphora.rank.statements import read_statement
@@ -194,6 +195,8 @@ class Linker:
             is_episode = "episodic" in (record.type, other_record.type)
             if is_same or is_episode or (record.path and other_record.path):
                 continue
+            if _are_namesakes(record, other_record):
+                continue
             other = _make_statement(other_record)
             comes_later = (record.created_at, record.id) >= (other_record.created_at, other_id)
             older, newer = (other, statement) if comes_later else (statement, other)
@@ -215,6 +218,13 @@ def _make_statement(record: MemoryRecord) -> Statement:
 
     text = record.text[:_LONG]
     return Statement(text, record.created_at.timestamp(), "", False, read_statement(text))
+
+
+def _are_namesakes(one: MemoryRecord, other: MemoryRecord) -> bool:
+    """Whether two memories have one label, and were said in two projects that are called so."""
+    label = label_of(one.text)
+    is_shared = label and label == label_of(other.text) and one.sources and other.sources
+    return bool(is_shared) and not set(one.sources) & set(other.sources)
 
 
 def _identify_pair(link: RecordLink) -> tuple[str, str, bool]:

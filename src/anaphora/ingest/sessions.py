@@ -8,14 +8,20 @@ and it does not come in where that turn was forgotten.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from anaphora.ingest.secrets.redacting import redact
 from anaphora.store.namespace import portions
-from anaphora.store.records.rows import session_key
-from anaphora.system.repositories import repository_of
+from anaphora.store.records.rows import (
+    MARKS_KEY,
+    PAIRS_KEY,
+    PROJECT_PAIR,
+    SESSION_MARK,
+    session_key,
+)
+from anaphora.system.repositories import checkout_of, real_folder
 from anaphora.values.conversations import ImportedConversation
 from anaphora.values.memories import MemoryRecord
 from anaphora.values.sessions import SessionPlace
@@ -45,10 +51,16 @@ class NotedCall:
 
 
 class SessionWriter:
-    """Keeps places and tool calls of the sessions of one namespace. `ids` are new record ids."""
+    """Keeps places and tool calls of the sessions of one namespace. `ids` are new record ids.
 
-    def __init__(self, sidecar: Sidecar, calls: Records, ids: Callable[[], str]) -> None:
+    `facts` are the records of what was said of two projects, and of marks.
+    """
+
+    def __init__(
+        self, sidecar: Sidecar, calls: Records, ids: Callable[[], str], facts: Records
+    ) -> None:
         self._sidecar = sidecar
+        self._facts = facts
         self._calls = calls
         self._ids = ids
 
@@ -94,21 +106,44 @@ class SessionWriter:
                 count += added_count
         return count
 
-    def note_place(self, conversation_ids: Iterable[str], place: SessionPlace) -> None:
-        """Note where sessions took place; what is known and not told again stays."""
+    def note_place(
+        self, conversation_ids: Iterable[str], place: SessionPlace, marks: str = ""
+    ) -> None:
+        """Note where sessions took place; what is known and not told again stays.
+
+        Without `marks`, those of the repository that is there now.
+        """
         ids = list(conversation_ids)
         known_sessions = self._sidecar.places() if ids else {}
-        noted_place = replace(place, repository=place.repository or repository_of(place.directory))
+        directory = place.directory and real_folder(place.directory)
+        checkout = checkout_of(directory)
+        here_marks = marks or " ".join(sorted(checkout.marks))
         for conversation_id in ids:
             old_place = known_sessions.get(conversation_id, SessionPlace())
             new_place = SessionPlace(
-                noted_place.client or old_place.client,
-                old_place.directory or noted_place.directory,
-                old_place.repository or noted_place.repository,
-                noted_place.branch or old_place.branch,
+                place.client or old_place.client,
+                old_place.directory or directory,
+                old_place.repository or place.repository or checkout.name,
+                place.branch or old_place.branch,
             )
-            if new_place != old_place:
+            is_here = new_place.directory in {directory, place.directory}
+            is_new = bool(is_here and here_marks) and not self._facts.history(conversation_id)
+            if is_new:
+                record = MemoryRecord(
+                    self._ids(), here_marks, "semantic", _NO_TIME, _NO_TIME, _NO_TIME, 0,
+                    path=conversation_id,
+                )  # fmt: skip
+                with self._facts.change(SESSION_MARK) as work:
+                    work.add(record, MARKS_KEY)
+            if is_new or new_place != old_place:
                 self._sidecar.note_place(conversation_id, new_place)
+
+    def note_pair(self, one: str, other: str, at: datetime, *, same: bool) -> None:
+        """Keep that two projects, by their keys, are one, or that they are not."""
+        text, payload = "same" if same else "apart", {"one": one, "other": other}
+        record = MemoryRecord(self._ids(), text, "semantic", at, at, at, 0, payload=payload)
+        with self._facts.change(PROJECT_PAIR) as work:
+            work.add(record, PAIRS_KEY)
 
     def forget_removed(self, conversation_id: str, left: frozenset[int] | None) -> bool:
         """Drop what hangs on turns that are gone; whether there was any.
@@ -118,6 +153,9 @@ class SessionWriter:
         """
         if left is None:
             self._sidecar.forget_place(conversation_id)
+            if marks := self._facts.history(conversation_id):
+                with self._facts.change(SESSION_MARK) as work:
+                    work.erase([record.id for record in marks])
         with self._calls.change() as work:
             calls = work.having(session_key(conversation_id))
             removed_ids = [call.id for call in calls if left is None or call.turn_index not in left]

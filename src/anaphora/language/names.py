@@ -6,10 +6,20 @@ What an earlier release kept in another form is found by either.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Callable
+from typing import Final
 
-__all__ = ["composed", "folded_path", "forms_of", "standing_form"]
+__all__ = ["composed", "folded_path", "forms_of", "label_of", "standing_form"]
+
+_LABEL: Final = re.compile(r"\s*([^\W_][\w.-]{1,40})\s*[:：]\s")
+
+
+def label_of(text: str) -> str:
+    """The word that a text begins with before a colon ("kestrel: …"), in small letters; or ""."""
+    label = _LABEL.match(text)
+    return label[1].casefold() if label else ""
 
 
 def composed(name: str) -> str:

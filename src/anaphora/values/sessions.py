@@ -13,8 +13,8 @@ class SessionPlace:
     """Where a session took place; each part is "" where it is not known.
 
     `client` is the coding agent, `directory` the folder it was started in, `repository` what that
-    belongs to (its remote as `github.com/acme/shop`, else the folder at its top), `branch` the one
-    that was checked out last.
+    belongs to (its remote as `github.com/acme/shop`, else the folder of the main repository),
+    `branch` the one that was checked out last.
     """
 
     client: str = ""

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from anaphora.calls.operation import AuditRule, Http, ids_of, operation, thread_ids
+from anaphora.calls.operation import AuditRule, Http, ids_of, local, operation, thread_ids
 from anaphora.calls.parameters import (
     Parameter,
     name_parameter,
@@ -25,6 +25,7 @@ from anaphora.features.projects.values import (
     Observation,
     Project,
     ProjectMap,
+    ProjectPair,
     RecallPackage,
     WarmUp,
 )
@@ -105,6 +106,29 @@ class ProjectCalls(NamespaceView):
         row = services.store.find(project)
         projects_by_id = {project_info.id: project_info for project_info in services.store.list()}
         return project_map(services.graph, projects_by_id[row.id], within)
+
+    @operation(
+        "write",
+        parameters={
+            "project": name_parameter("Its folder, its remote, or the last part of either."),
+            "other": name_parameter("The other one, in the same way."),
+        },
+    )
+    @local("the folders are looked at on the server's machine")
+    def same_project(self, project: str, other: str, *, same: bool = True) -> ProjectPair:
+        """Say that two folders or repositories are one project, or with `same=False` that not.
+
+        It is for what files do not tell, such as a folder that was renamed: sessions of both are
+        then those of one project. What was said last counts. One folder named twice: whatever lay
+        in it is one. Raises `InvalidInput` where no session was held, and for a name that several
+        projects have, `StoreError`.
+        """
+        conversation = self._services().conversation
+        places = conversation.session_places
+        first, second = places.key_of(project), places.key_of(other)
+        if places.said().get(frozenset((first, second))) != same:
+            conversation.sessions.note_pair(first, second, self._services().clock(), same=same)
+        return ProjectPair(first, second, same, len(places.of_key(first)))
 
     @operation("write", http=Http("DELETE /v1/projects/{project}", part="sections"))
     def remove_project(self, project: str) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, cast
+from typing import Annotated, Final, cast
 
 import typer
 from rich.console import Console
@@ -143,6 +143,46 @@ def remove(
         sections = memory.remove_project(project)
     report = {"removed": project, "sections": sections}
     present(report, f"removed {project}: {counted(sections, 'section')}", as_json=as_json)
+
+
+_PROJECT: Final = "Its folder, its remote, or the last part of either."
+_OTHER: Final = "The other one; without it, the folder that this is run in."
+
+
+@app.command()
+def same(
+    context: typer.Context,
+    project: Annotated[str, typer.Argument(help=_PROJECT)],
+    other: Annotated[str, typer.Argument(help=_OTHER)] = ".",
+    as_json: Json = False,
+) -> None:
+    """Say that two folders or repositories are one project: it was renamed, moved or copied."""
+    _say(context, project, other, same=True, as_json=as_json)
+
+
+@app.command()
+def apart(
+    context: typer.Context,
+    project: Annotated[str, typer.Argument(help=_PROJECT)],
+    other: Annotated[str, typer.Argument(help=_OTHER)] = ".",
+    as_json: Json = False,
+) -> None:
+    """Say that two folders or repositories are two projects; it also takes back `same`."""
+    _say(context, project, other, same=False, as_json=as_json)
+
+
+def _say(context: typer.Context, project: str, other: str, *, same: bool, as_json: bool) -> None:
+    with open_memory(context) as memory:
+        pair = memory.same_project(_folder(project), _folder(other), same=same)
+    verb = "are one project" if same else "are two projects"
+    line = f"{pair.project} and {pair.other} {verb}; {counted(pair.sessions, 'session')}"
+    present(pair, line, as_json=as_json)
+
+
+def _folder(project: str) -> str:
+    """A folder as a whole path; a name or a remote as it is."""
+    is_path = project.startswith((".", "~")) or Path(project).is_dir()
+    return str(Path(project).expanduser().absolute()) if is_path else project
 
 
 @app.command()

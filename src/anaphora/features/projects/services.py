@@ -207,7 +207,8 @@ class ProjectServices(FeatureServices):
             ]
 
         tokens = services.container.settings.core_tokens
-        return WarmUpRecall(self.recall_context, standing, opening, tokens)
+        question = services.conversation.session_places.question
+        return WarmUpRecall(self.recall_context, standing, opening, tokens, question)
 
     def lanes(self) -> Iterable[Lane]:
         """As in `FeatureServices`."""

@@ -30,6 +30,7 @@ __all__ = [
     "Predicate",
     "Project",
     "ProjectMap",
+    "ProjectPair",
     "Quality",
     "RecallPackage",
     "RelationStatus",
@@ -67,6 +68,20 @@ class Project:
     files: int
     sections: int
     indexed_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectPair:
+    """What was said of two projects: that they are one (`same`), or that they are not.
+
+    `project` and `other` are what they are kept by, a folder or a remote. `sessions` counts the
+    sessions of the first one, as it is now.
+    """
+
+    project: str
+    other: str
+    same: bool
+    sessions: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +229,8 @@ class WarmUp:
     `core` is the core block; `core_left_out` says how many of its entries stand nowhere in it.
     Nothing comes twice: constraints, preferences and decisions are notes and other memories,
     `changed` memories that took another one's place lately, `facts` the rest, `sessions` the last
-    conversations.
+    conversations. Where the project has none, `question` names a folder whose sessions may be its
+    own.
     """
 
     constraints: tuple[ContextMemory, ...]
@@ -231,6 +247,7 @@ class WarmUp:
     highlights: tuple[Target, ...] = ()
     topic: RecallPackage | None = None
     tokens: int = 0
+    question: str = ""
     degraded: tuple[Degraded, ...] = ()
 
 

@@ -14,7 +14,17 @@ from anaphora.features.sync.device import SyncedDevice
 from anaphora.features.sync.links import LinkSync
 from anaphora.features.sync.records import RecordKind, RecordSync
 from anaphora.features.sync.threads import ThreadSync
-from anaphora.store.records.rows import DIARY, MEMORY, OBSERVATION, TOOL_CALL, session_key
+from anaphora.store.records.rows import (
+    DIARY,
+    MARKS_KEY,
+    MEMORY,
+    OBSERVATION,
+    PAIRS_KEY,
+    PROJECT_PAIR,
+    SESSION_MARK,
+    TOOL_CALL,
+    session_key,
+)
 
 if TYPE_CHECKING:
     pass
@@ -30,6 +40,8 @@ RECORD_KINDS: Final = {
     OBSERVATION: RecordKind(),
     DIARY: RecordKind(),
     TOOL_CALL: RecordKind(row_key=lambda record: session_key(record.conversation_id or "")),
+    PROJECT_PAIR: RecordKind(row_key=lambda _: PAIRS_KEY),
+    SESSION_MARK: RecordKind(row_key=lambda _: MARKS_KEY),
 }
 """The kinds of records by their names, in the order in which they are captured."""
 

@@ -20,7 +20,7 @@ _KERNEL: Final = (
         NoteReader,
     ),
     LineKind(
-        ("session_place", "tool_call"),
+        ("session_place", "project_pair", "tool_call"),
         20,
         lambda source: session_lines(source.services, source.hashes),
         SessionReader,

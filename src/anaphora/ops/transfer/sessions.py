@@ -1,4 +1,4 @@
-"""The places of agents' sessions and the calls of their tools, in an export and back.
+"""The places of agents' sessions, what was said of them, and calls of tools, in an export and back.
 
 Both are imported for imported threads, a call for a turn that exists here with the same text;
 existing data stays.
@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Final
 
 from anaphora.ingest.sessions import NotedCall
 from anaphora.ops.transfer.reading import BatchReader
-from anaphora.store.line_fields import LineFields, string, time_in
+from anaphora.store.line_fields import LineFields, string, text_in, time_in
 from anaphora.store.lines import Line, present
 from anaphora.store.namespace import STEP
+from anaphora.store.records.rows import PAIRS_KEY, PROJECT_PAIR
 from anaphora.store.threads.ids import check_id
 from anaphora.values.sessions import SessionPlace
 
@@ -27,12 +28,23 @@ def session_lines(
     services: NamespaceServices, hashes: Mapping[str, Sequence[str]]
 ) -> Iterator[Line]:
     """The places of exported sessions, and the calls after their turns."""
+    marks = services.conversation.session_places.marks()
     for conversation_id, session_place in sorted(services.conversation.sidecar.places().items()):
         if conversation_id in hashes:
             members = {
                 name: member for name, member in _PLACE.write(session_place).items() if member
             }
-            yield {"kind": "session_place", "thread": conversation_id, **members}
+            yield {"kind": "session_place", "thread": conversation_id, **members} | present(
+                {"marks": marks.get(conversation_id)}
+            )
+    for pair in services.conversation.project_facts.with_same_key(PAIRS_KEY):
+        payload = pair.payload or {}
+        yield {
+            "kind": PROJECT_PAIR,
+            **payload,
+            "said": pair.text,
+            **present({"ts": pair.created_at}),
+        }
     since = -1
     while calls := services.conversation.tool_calls.changed_since(since, STEP):
         for record in calls:
@@ -54,8 +66,11 @@ class SessionReader(BatchReader[NotedCall]):
     """Reads the lines about sessions of one namespace, after its threads and their notes."""
 
     def parse(self, line: Line) -> NotedCall | None:
-        """A call, if it is imported; a place is written at once. ValueError."""
+        """A call, if it is imported; places and pairs are written at once. ValueError."""
         target = self.target
+        if line["kind"] == PROJECT_PAIR:
+            self._read_pair(line)
+            return None
         exported_id = check_id(string(line, "thread"))
         if exported_id in target.deleted_threads:
             return None
@@ -63,7 +78,8 @@ class SessionReader(BatchReader[NotedCall]):
         if line["kind"] == "session_place":
             if conversation_id in target.turn_hashes:
                 session_place = SessionPlace(**_PLACE.read(line))
-                target.services.conversation.sessions.note_place([conversation_id], session_place)
+                sessions, marks = target.services.conversation.sessions, text_in(line, "marks")
+                sessions.note_place([conversation_id], session_place, marks or "")
             return None
         index, when = line.get("index"), time_in(line, "ts")
         if isinstance(index, bool) or not isinstance(index, int) or when is None:
@@ -75,6 +91,17 @@ class SessionReader(BatchReader[NotedCall]):
             return None
         key, name, text = (string(line, part) for part in ("key", "name", "text"))
         return NotedCall(key, name, text, when, conversation_id, index)
+
+    def _read_pair(self, line: Line) -> None:
+        conversation = self.target.services.conversation
+        first, second, verdict = (string(line, part) for part in ("one", "other", "said"))
+        when = time_in(line, "ts")
+        if when is None or verdict not in {"same", "apart"}:
+            raise ValueError("a pair of projects without what was said, or when")
+        stored_pairs = conversation.project_facts.with_same_key(PAIRS_KEY)
+        payload = {"one": first, "other": second}
+        if not any((pair.created_at, pair.payload) == (when, payload) for pair in stored_pairs):
+            conversation.sessions.note_pair(first, second, when, same=verdict == "same")
 
     def write(self, batch: Sequence[tuple[int, NotedCall]]) -> None:
         """As `BatchReader.write`."""

@@ -7,32 +7,34 @@ said; its label ("kestrel: …", a path "kestrel.style") still tells a project.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import PurePath, PurePosixPath, PureWindowsPath
+from pathlib import PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING, Final
 
+from anaphora.language.names import label_of
+from anaphora.recall.places import last_part
+from anaphora.system.repositories import folder_key, lies_in
 from anaphora.values.memories import MemoryRecord
+from anaphora.values.sessions import SessionPlace
 
 if TYPE_CHECKING:
     from anaphora.recall.places import SessionPlaces
 
-_LABEL: Final = re.compile(r"\s*([^\W_][\w.-]{1,40})\s*[:：]\s")
 _OF_USER: Final = re.compile(r"\b(?:I|[Mm]y|me|[Tt]he user)\b")
-_SEPARATORS: Final = re.compile(r"[/\\]")
 
 
 @dataclass(frozen=True, slots=True)
 class Belonging:
     """The project around a session, and the others that are known.
 
-    `own` are its sessions, None where no project is meant: then nothing is foreign. `place` is its
-    repository or folder, `foreign` are sessions, repositories and folders of others, `names` and
-    `others` what the one and the others are called, in small letters.
+    `own` are its sessions, None where no project is meant: then nothing is foreign. `homes` are its
+    repositories and folders, `foreign` sessions, repositories and folders of others, `names` and
+    `others` what the one and the others are called, in small letters: two may have one name.
     """
 
     own: frozenset[str] | None = None
-    place: str = ""
+    homes: frozenset[str] = frozenset()
     foreign: frozenset[str] = frozenset()
     names: frozenset[str] = frozenset()
     others: frozenset[str] = frozenset()
@@ -42,14 +44,17 @@ class Belonging:
         if self.own is None:
             return False
         labels = set()
-        if match := _LABEL.match(record.text):
-            labels.add(match[1].casefold())
+        if label := label_of(record.text):
+            labels.add(label)
         if record.path:
             labels.add(re.split(r"[./]", record.path)[0].casefold())
         if record.payload and (project_name := record.payload.get("project")):
-            labels.add(_project_name(str(project_name)))
-        if labels & (self.names | self.others):
+            labels.add(_name_of(str(project_name)))
+        if labels & (self.names ^ self.others):
             return not labels & self.names
+        if labels & self.names:
+            # Another project has this name, too.
+            return self.is_from_elsewhere(record)
         if self._is_from_here(record) or _OF_USER.search(record.text):
             return False
         return self.is_from_elsewhere(record)
@@ -68,7 +73,8 @@ class Belonging:
     def _is_from_here(self, record: MemoryRecord) -> bool:
         if (record.conversation_id or "") in (self.own or ()):
             return True
-        return bool(self.place) and any(_lies_in(source, self.place) for source in record.sources)
+        sources = map(folder_key, record.sources)
+        return any(lies_in(source, home) for source in sources for home in self.homes)
 
 
 EVERYTHING: Final = Belonging()
@@ -80,30 +86,33 @@ def project_around(directory: str, places: SessionPlaces, indexed: Mapping[str, 
 
     `indexed` are the names of projects by their folders.
     """
-    sessions, locations = places.around(directory), places.all()
-    home = places.find_repository(directory) or directory
-    elsewhere = [locations[session] for session in locations.keys() - sessions]
-    names = {_project_name(home)}
-    other_names = {
-        _project_name(location.repository or location.directory) for location in elsewhere
-    }
+    sessions, session_places = places.around(directory), places.all()
+    checkout = places.look(directory)
+    own_places = [session_places[session] for session in sessions]
+    elsewhere = [session_places[session] for session in session_places.keys() - sessions]
+    names = {_name_of(checkout.name or directory), *map(_project_name, own_places)}
+    other_names = set(map(_project_name, elsewhere))
     for root, name in indexed.items():
-        (names if _lies_in(directory, root) else other_names).add(name.casefold())
-    foreign = {name for location in elsewhere for name in (location.repository, location.directory)}
+        is_own = lies_in(folder_key(directory), folder_key(root))
+        (names if is_own else other_names).add(name.casefold())
+    homes = {checkout.remote, directory, *checkout.folders, *_locations(own_places)}
     return Belonging(
         sessions,
-        home,
-        frozenset(locations.keys() - sessions | foreign) - {"", home, directory},
+        frozenset(map(folder_key, homes)) - {""},
+        frozenset(session_places.keys() - sessions | _locations(elsewhere)) - {"", *homes},
         frozenset(names) - {""},
-        frozenset(other_names - names) - {""},
+        frozenset(other_names) - {""},
     )
 
 
-def _project_name(location: str) -> str:
-    """What a folder or a repository is called: its last part, in small letters."""
-    return _SEPARATORS.split(location.rstrip("/\\"))[-1].casefold()
+def _locations(places: Iterable[SessionPlace]) -> set[str]:
+    return {name for place in places for name in (place.repository, place.directory)}
 
 
-def _lies_in(path: str, outer: str) -> bool:
-    inner_path, folder = PurePath(path), PurePath(outer)
-    return inner_path == folder or folder in inner_path.parents
+def _project_name(place: SessionPlace) -> str:
+    return _name_of(place.repository or place.directory)
+
+
+def _name_of(location: str) -> str:
+    """What a folder or a repository is called, in small letters."""
+    return last_part(location).casefold()

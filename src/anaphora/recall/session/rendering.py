@@ -28,6 +28,8 @@ def render_standing(warm: object) -> Iterator[str]:
 
     `warm` has a field for each part.
     """
+    if question := getattr(warm, "question", ""):
+        yield question
     for part, heading in HEADINGS.items():
         if part != "facts" and (memories := getattr(warm, part)):
             yield heading

@@ -116,7 +116,7 @@ class StandingContext:
         Of `held`, but for those that are `shown` already.
         """
         records = [record for record in records if record.id not in shown_ids]
-        against = find_opposing(self.records, records)
+        against = find_opposing(self.records, records, self.project.is_foreign)
         previous_by_id = self.records.many(
             record.supersedes
             for record in records

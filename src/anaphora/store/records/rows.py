@@ -29,6 +29,10 @@ DIARY = "diary"
 """What was done in a session."""
 TOOL_CALL = "tool_call"
 """A line about what an agent did with a tool."""
+PROJECT_PAIR = "project_pair"
+"""What a person said of two projects: its text is "same" or "apart", its payload names both."""
+SESSION_MARK = "session_mark"
+"""What a session's repository keeps when it is moved: its text, under the session's id as path."""
 DOCUMENT = "document"
 """A version of a document: its text is the title, its path the name, its payload the rest."""
 DOCUMENT_SECTION = "document_section"
@@ -139,6 +143,12 @@ def same_key_of(record: MemoryRecord) -> str:
 def session_key(conversation_id: str) -> str:
     """The identity that the tool calls of one session have in common, to find them by."""
     return digest("tool calls of", conversation_id)
+
+
+MARKS_KEY: Final = digest("marks of sessions")
+"""The identity that all marks of sessions' repositories have in common, to find them by."""
+PAIRS_KEY: Final = digest("pairs of projects")
+"""The identity that all statements about two projects have in common, to find them by."""
 
 
 def path_key_of(path: str) -> str:

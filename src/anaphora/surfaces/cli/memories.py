@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated, Any, cast
 
 import typer
@@ -13,6 +14,8 @@ from rich.text import Text
 from anaphora.api.memory import Memory
 from anaphora.container.feature import load, registered
 from anaphora.errors import InvalidInput, NotFound
+from anaphora.language.names import label_of
+from anaphora.recall.places import last_part
 from anaphora.surfaces.cli.options import Json, MinConfidence, Timeout, argument, option
 from anaphora.surfaces.cli.output import (
     confirmed,
@@ -32,6 +35,7 @@ from anaphora.surfaces.cli.output import (
 from anaphora.surfaces.cli.recall import WHEN
 from anaphora.surfaces.cli.where import note_missing, open_memory
 from anaphora.surfaces.wire import counted, must_exist, time_of
+from anaphora.system.repositories import repository_of
 from anaphora.text.display import one_line
 from anaphora.text.short_ids import short_id
 from anaphora.text.shown_times import shown_day, shown_minute
@@ -99,6 +103,10 @@ def remember(
             except UnicodeDecodeError as error:
                 reason = f"byte {error.start + 1} is not UTF-8"
                 raise InvalidInput("text", "-", reason) from error
+        project = repository_of(str(Path.cwd())) or str(Path.cwd())
+        if source is None and label_of(text) == last_part(project).casefold():
+            # Another project may have this name.
+            source = project
         report = memory.remember(
             text,
             type=cast(MemoryType, type_),

@@ -64,6 +64,7 @@ class WarmUpRecall:
     standing: Callable[[str | None], StandingContext]
     opening: Callable[[StandingContext, Sequence[MemoryRecord]], Sequence[ContextMemory]]
     core_tokens: int
+    question: Callable[[str], str]
 
     def warm_up(
         self,
@@ -87,6 +88,8 @@ class WarmUpRecall:
         remaining.pay(HEADER)
         if focused_package is not None and not remaining.pay(_render_body(focused_package), TOPIC):
             remaining.tokens = 0
+        question = self.question(directory) if directory else ""
+        question = question if remaining.pay(question) else ""
         keep = round(remaining.tokens * (1 - NOTES_SHARE)) if rows and shape else 0
         names = {row.id: row.name for row in rows}
         desk = self.standing(directory)
@@ -129,6 +132,7 @@ class WarmUpRecall:
             shape=lines,
             highlights=open_first,
             topic=focused_package,
+            question=question,
             degraded=focused_package.degraded if focused_package is not None else (),
         )
         return replace(warm, tokens=token_cost(render_warm_up(warm)))
@@ -203,7 +207,7 @@ class WarmUpRecall:
 
 def render_warm_up(warm: WarmUp) -> str:
     """The warm-up as compact text for an agent. What was recalled stands behind the mark."""
-    lines = [HEADER]
+    lines = [HEADER, warm.question] if warm.question else [HEADER]
     for part, heading in HEADINGS.items():
         items = [rendered_memory(memory) for memory in getattr(warm, part)]
         if part == "core" and warm.core_left_out:
