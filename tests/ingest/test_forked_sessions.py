@@ -218,7 +218,7 @@ def test_what_was_forgotten_does_not_come_back_with_a_fork(home: Home, tmp_path:
 
 
 TURN = _timed_id("2026-11-05T10:00:00+00:00", 9)
-TIMED = (
+TIMED: tuple[tuple[str, list[str], datetime], ...] = (
     ("its turn", [record("2026-11-20T15:00:00.015Z", "turn_context", {
         "turn_id": TURN})], datetime(2026, 11, 5, 10, tzinfo=UTC)),
     ("its turn's start", [record("2026-11-20T15:00:00.015Z", "event_msg", {

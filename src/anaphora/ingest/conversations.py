@@ -116,7 +116,7 @@ class ConversationImport:
         # Another name than the source ever gave is the user's, given here.
         if stored_title != title and stored_title in ("", *conversation.former_titles):
             self._store.set_title(thread_id, title)
-        for thread_id in dict.fromkeys(place[0] for place in plan.times):
+        for thread_id in {thread_id: None for thread_id, _ in plan.times}:
             thread = self._store.get(thread_id)
             if thread is None:
                 continue

@@ -73,8 +73,14 @@ class CopiedChats:
 
     def _resolve_fork(self, item: ImportedConversation) -> ImportedConversation:
         """A forked session as a piece of the chat of its first ancestor that is here."""
-        home, known = self._find_ancestor(item)
-        keys = dict(zip((turn.key for turn in item.turns), _match(item.turns, known), strict=False))
+        home, known_notes = self._find_ancestor(item)
+        keys = dict(
+            zip(
+                (turn.key for turn in item.turns),
+                repeated_keys(item.turns, known_notes),
+                strict=False,
+            )
+        )
         for turn in item.turns:
             keys.setdefault(turn.key, f"{_FORK}{item.key}:{turn.key}")
         turns = [
@@ -89,8 +95,8 @@ class CopiedChats:
 
     def _find_ancestor(self, item: ImportedConversation) -> tuple[str, Mapping[str, TurnNote]]:
         for chat in item.copy_of:
-            if known := self._sidecar.known(item.source, chat):
-                return chat, known
+            if known_notes := self._sidecar.known(item.source, chat):
+                return chat, known_notes
         # Ancestors that went into the chats of theirs.
         self._read(item.source)
         homes = [self._forks.get((item.source, chat)) for chat in (item.key, *item.copy_of)]
@@ -154,13 +160,13 @@ def is_stand_in(note: TurnNote) -> bool:
     return (note.message_key or "").startswith(_FORK)
 
 
-def _match(turns: Sequence[ImportedTurn], known: Mapping[str, TurnNote]) -> list[str]:
+def repeated_keys(turns: Sequence[ImportedTurn], known: Mapping[str, TurnNote]) -> list[str]:
     """The keys in a chat of the first messages of a fork, as far as it repeats that chat.
 
     Where a message that was forgotten stood, one that is known as a copy is taken for it.
     """
     notes = {(note.conversation_id, note.index): note for note in known.values()}
-    branches = [place[0] for place in notes if place[1] == 0]
+    branches = [branch for branch, index in notes if index == 0]
     at: tuple[str, int] | None = None
     keys: list[str] = []
     sure_count = 0
@@ -169,15 +175,15 @@ def _match(turns: Sequence[ImportedTurn], known: Mapping[str, TurnNote]) -> list
         places = [] if at is None else [(at[0], at[1] + 1)]
         if at is None or turn.copied:
             places += [(branch, 0) for branch in branches]
-        found = [
-            place
-            for place in places
-            if (note := notes.get(place)) is not None
+        matches = [
+            candidate
+            for candidate in places
+            if (note := notes.get(candidate)) is not None
             and (note.turn_hash == words or (note.forgotten and turn.copied))
         ]
-        if not found:
+        if not matches:
             break
-        at = found[0]
+        at = matches[0]
         keys.append(notes[at].message_key or "")
         # Two may have been told to go on; two answers are not alike.
         is_answer = turn.role == "assistant" and len(turn.text) >= _TELLING

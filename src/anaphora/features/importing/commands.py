@@ -237,11 +237,11 @@ def _show_left_out(report: ImportReport) -> None:
     counts = Counter(report.left_out)
     files = Counter({kind: count for kind, count in counts.items() if _OF_FILES.search(kind)})
     for kinds in (counts - files, files):
-        shown = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common(_MOST_KINDS))
+        told_kinds = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common(_MOST_KINDS))
         hidden_count = kinds.total() - sum(c for _, c in kinds.most_common(_MOST_KINDS))
         more = f", {hidden_count} of other kinds (--json lists them)" if hidden_count else ""
-        if shown:
-            console().print(Text(f"  left out: {shown}{more}"))
+        if told_kinds:
+            console().print(Text(f"  left out: {told_kinds}{more}"))
 
 
 def _show_problems(report: ImportReport) -> None:

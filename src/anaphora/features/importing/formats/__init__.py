@@ -178,9 +178,9 @@ def _found_imports(
         else:
             label = candidate.path if isinstance(candidate, ImportProblem) else str(root)
             yield FileImport(label, iter([candidate]), lambda: (0, 0))
-    rest: list[ImportItem] = [*passed_over.unknown(), *passed_over.items()]
-    if rest:
-        yield FileImport(str(root), iter(rest), lambda: (0, 0))
+    leftovers: list[ImportItem] = [*passed_over.unknown(), *passed_over.items()]
+    if leftovers:
+        yield FileImport(str(root), iter(leftovers), lambda: (0, 0))
 
 
 def file_imports(
@@ -218,8 +218,8 @@ def _read(file: ImportFile, form: Format | None, passed: PassedOver) -> Iterator
             else:
                 yield file.problem("file", reason)
             return
-        for found in forms:
-            passed.recognise(found)
+        for recognised_format in forms:
+            passed.recognise(recognised_format)
         empty = True
         for imported_record in (
             forms[0].read(file) if len(forms) == 1 else _read_shared(file, forms)

@@ -166,8 +166,12 @@ class ImportFile:
     def open(self) -> Iterator[io.BufferedReader]:
         """The file's bytes, from the start; counts what is read of them."""
         self.consumed = 0
-        with self._unpacked() as raw:
-            yield io.BufferedReader(_CountingReader(raw, self), 1 << 18)
+        with self._raw() as raw:
+            contents = raw
+            if self.packing:
+                room = self.bounds.room(self.size)
+                contents = cast("BinaryIO", Unpacked(raw, self.packing, room))
+            yield io.BufferedReader(_CountingReader(contents, self), 1 << 18)
 
     def progress(self) -> tuple[int, int]:
         """Bytes read so far, and bytes in all."""
@@ -176,12 +180,6 @@ class ImportFile:
     def beside(self, name: str, up: int = 0) -> Path | None:
         """Another file on the disk beside this one, or `up` folders further up."""
         return None if self.member is not None else self.path.parents[up] / name
-
-    def _unpacked(self) -> BinaryIO:
-        raw = self._raw()
-        if not self.packing:
-            return raw
-        return cast("BinaryIO", Unpacked(raw, self.packing, self.bounds.room(self.size)))
 
     def _raw(self) -> BinaryIO:
         if self._archive is not None and self.member is not None:

@@ -15,15 +15,11 @@ all that they kept up to it. So a rollout that came in earlier gets what it lack
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from functools import lru_cache
-from pathlib import Path
 from typing import Final, Literal
 
 from anaphora.features.importing.formats.answers import answers_of, asks
@@ -38,11 +34,10 @@ from anaphora.features.importing.formats.base import (
     mapping_at,
     text_at,
 )
-from anaphora.features.importing.formats.codex_forks import Fork, is_of_agent
+from anaphora.features.importing.formats.codex_forks import Fork, is_of_agent, read_names
 from anaphora.features.importing.formats.drafts import Draft, LeftOut, blocks_of
 from anaphora.features.importing.formats.json_reader import JsonRecord, read_log
 from anaphora.language.word_lists import by_word, words
-from anaphora.store.disk import open_regular
 from anaphora.store.hashing import digest
 from anaphora.text.synthetic import is_one_element, typed_in_codex
 
@@ -68,7 +63,6 @@ _CONTEXT_BEFORE: Final = re.compile(
     r"|# AGENTS\.md instructions)"
 )
 _PLAN: Final = re.compile(r"<proposed_plan>((?:(?!<proposed_plan>).)*?)</proposed_plan>", re.DOTALL)
-_LARGEST_INDEX: Final = 16 << 20
 _NEARBY: Final = 200
 """The most messages between the records of one message."""
 
@@ -146,7 +140,7 @@ class _Rollout:
         if self._of_agent:
             self.draft.leave_out(LeftOut.SIDECHAIN)
         self.draft.copy_of = self._fork.of
-        names = [*self._names, *_read_names(self.draft)]
+        names = [*self._names, *read_names(self.draft.file, self.draft.key)]
         *former_names, self.draft.title = names or [""]
         self.draft.former_titles = tuple(former_names)
         return self.draft.results()
@@ -349,33 +343,6 @@ class _Rollout:
             if part is not None:
                 part.told_by.add("item")
         return parts[-1]
-
-
-def _read_names(draft: Draft) -> tuple[str, ...]:
-    """The names that the program's list of sessions has for one, the last one last."""
-    path = draft.file.path
-    # Below `sessions/YYYY/MM/DD`, or in `archived_sessions`.
-    homes = [above for above in path.parents[:5] if above.name.endswith("sessions")]
-    if draft.file.member is not None or not homes:
-        return ()
-    with suppress(OSError):
-        index = homes[-1].parent / "session_index.jsonl"
-        status = index.stat()
-        return _read_index(index, status.st_mtime_ns, status.st_size).get(draft.key, ())
-    return ()
-
-
-@lru_cache(maxsize=4)
-def _read_index(path: Path, _changed: int, _size: int) -> Mapping[str, tuple[str, ...]]:
-    names: dict[str, tuple[str, ...]] = {}
-    with open_regular(path) as file:
-        for line in file.read(_LARGEST_INDEX).splitlines():
-            with suppress(ValueError, AttributeError, TypeError):
-                entry = json.loads(line)
-                key, name = entry.get("id"), entry.get("thread_name")
-                if isinstance(key, str) and isinstance(name, str):
-                    names[key] = (*names.get(key, ()), name)
-    return names
 
 
 def _join_blocks(blocks: list[str]) -> str:

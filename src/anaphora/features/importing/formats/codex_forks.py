@@ -7,15 +7,20 @@ a record is of this session, or where a turn began after the fork.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from pathlib import Path
 from typing import Final
 
-from anaphora.features.importing.formats.base import Malformed
+from anaphora.features.importing.formats.base import ImportFile, Malformed
 from anaphora.features.importing.formats.drafts import read_time
+from anaphora.store.disk import open_regular
 
+_LARGEST_INDEX: Final = 16 << 20
 _PAUSE: Final = timedelta(seconds=1)
 _TIMED_ID: Final = re.compile(r"([0-9a-f]{8})-([0-9a-f]{4})-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}")
 
@@ -56,18 +61,15 @@ class Fork:
             return
         written = _read_time(record.get("timestamp"))
         if record.get("type") == "session_meta":
-            self._add_ancestor(payload)
+            key = payload.get("id")
+            if isinstance(key, str) and key and key != self._key:
+                if key not in self.of:
+                    self.of = (key, *self.of)
+                self._take_time(_time_of_id(key))
+                self._take_time(_read_time(payload.get("timestamp")))
         elif self.of:
             self._follow_copy(payload, written)
         self._last = written or self._last
-
-    def _add_ancestor(self, head: Mapping[str, object]) -> None:
-        key = head.get("id")
-        if isinstance(key, str) and key and key != self._key:
-            if key not in self.of:
-                self.of = (key, *self.of)
-            self._take_time(_time_of_id(key))
-            self._take_time(_read_time(head.get("timestamp")))
 
     def _follow_copy(self, payload: Mapping[str, object], written: datetime | None) -> None:
         if written and self._began and written < self._began:
@@ -92,6 +94,33 @@ def is_of_agent(head: Mapping[str, object]) -> bool:
     source = head.get("source")
     kinds = [*(source if isinstance(source, dict) else (source,)), head.get("thread_source")]
     return any(str(kind).lower().startswith(("subagent", "internal")) for kind in kinds)
+
+
+def read_names(file: ImportFile, key: str) -> tuple[str, ...]:
+    """The names that the program's list of sessions has for a session, the last one last."""
+    path = file.path
+    # Below `sessions/YYYY/MM/DD`, or in `archived_sessions`.
+    homes = [above for above in path.parents[:5] if above.name.endswith("sessions")]
+    if file.member is not None or not homes:
+        return ()
+    with suppress(OSError):
+        index = homes[-1].parent / "session_index.jsonl"
+        status = index.stat()
+        return _read_index(index, status.st_mtime_ns, status.st_size).get(key, ())
+    return ()
+
+
+@lru_cache(maxsize=4)
+def _read_index(path: Path, _changed: int, _size: int) -> Mapping[str, tuple[str, ...]]:
+    names: dict[str, tuple[str, ...]] = {}
+    with open_regular(path) as file:
+        for line in file.read(_LARGEST_INDEX).splitlines():
+            with suppress(ValueError, AttributeError, TypeError):
+                entry = json.loads(line)
+                key, name = entry.get("id"), entry.get("thread_name")
+                if isinstance(key, str) and isinstance(name, str):
+                    names[key] = (*names.get(key, ()), name)
+    return names
 
 
 def _time_of_id(value: object) -> datetime | None:

@@ -7,7 +7,6 @@ import gzip
 import io
 import lzma
 import re
-import zlib
 from importlib.util import find_spec
 from typing import BinaryIO, Final, cast
 
@@ -37,9 +36,22 @@ class Unpacked(io.RawIOBase):
 
     def __init__(self, raw: BinaryIO, packing: str, room: int) -> None:
         super().__init__()
-        self._raw = raw
         self._room = self._left = room
-        self._stream, self._damaged = _open(raw, packing)
+        # What reading raises beside OSError where the contents are damaged.
+        self._damaged: type[Exception] = EOFError
+        if packing == "gz":
+            stream: object = gzip.GzipFile(fileobj=raw, mode="rb")
+        elif packing in {"xz", "lzma"}:
+            stream = lzma.LZMAFile(raw)  # noqa: SIM115 - closed with its file
+            self._damaged = lzma.LZMAError
+        elif packing == "bz2":
+            stream = bz2.BZ2File(raw)
+        else:
+            import zstandard
+
+            stream = zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True)
+            self._damaged = zstandard.ZstdError
+        self._stream = cast("BinaryIO", stream)
 
     def readable(self) -> bool:
         """It is."""
@@ -58,22 +70,3 @@ class Unpacked(io.RawIOBase):
                 "what you expect, and import the file"
             )
         return chunk
-
-    def close(self) -> None:
-        """Close the packed file, too."""
-        self._raw.close()
-        super().close()
-
-
-def _open(raw: BinaryIO, packing: str) -> tuple[BinaryIO, type[Exception]]:
-    """The contents, and what reading them raises beside OSError where they are damaged."""
-    if packing == "gz":
-        return cast("BinaryIO", gzip.GzipFile(fileobj=raw, mode="rb")), zlib.error
-    if packing in {"xz", "lzma"}:
-        return cast("BinaryIO", lzma.LZMAFile(raw)), lzma.LZMAError
-    if packing == "bz2":
-        return cast("BinaryIO", bz2.BZ2File(raw)), EOFError
-    import zstandard
-
-    reader = zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True)
-    return cast("BinaryIO", reader), zstandard.ZstdError
