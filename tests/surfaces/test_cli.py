@@ -130,7 +130,8 @@ def test_a_zip_bomb_is_partly_done(cli: Cli, tmp_path: Path) -> None:
     assert (done.code, done.err.strip()) == (5, "")
     assert "1 turn added" in done.out
     assert "a.zip/long.jsonl: file: it would become 314,572,800 bytes" in done.out
-    assert "Recognised are\n- chats: exports of ChatGPT" in done.out
+    # Something was recognised: the list of formats would be beside the point.
+    assert "Recognised are" not in done.out
 
 
 def test_import_and_recall_as_people_see_them(cli: Cli, chat: Path) -> None:

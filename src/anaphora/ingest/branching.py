@@ -10,7 +10,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 
+from anaphora.ingest.copies import is_stand_in
 from anaphora.store.hashing import stored_turn_hash
 from anaphora.store.threads.gojson import REDACTED
 from anaphora.store.threads.ids import MAX_ID_CHARACTERS
@@ -27,13 +29,16 @@ class ThreadPlan:
     """The plan of an import: `appends` by thread, oldest first, parents' threads first.
 
     `started` has a note for each thread that begins here; `adopted` are notes for turns that are
-    in a thread already, without an identity. `threads` are all that hold a turn of this
-    conversation, `places` where each message stands that was not forgotten.
+    in a thread already, without an identity or with that of a fork which repeated them; `times` are
+    the times that these have, `titles` those of threads that were there. `threads` are all that
+    hold a turn of this conversation, `places` where each message stands that was not forgotten.
     """
 
     appends: dict[str, list[ImportedTurn]] = field(default_factory=dict)
     started: dict[str, ConversationNote] = field(default_factory=dict)
     adopted: list[TurnNote] = field(default_factory=list)
+    times: dict[Place, datetime] = field(default_factory=dict)
+    titles: dict[str, str] = field(default_factory=dict)
     threads: dict[str, None] = field(default_factory=dict)
     places: dict[str, Place] = field(default_factory=dict)
     known: int = 0
@@ -157,16 +162,20 @@ class _Planner:
         self.plan.threads[place[0]] = None
 
     def _adopt(self, turn: ImportedTurn, content: str, place: Place) -> bool:
-        """Adopt a stored turn with the same words and no identity as this one.
+        """Adopt a stored turn with the same words, and no identity of its own, as this one.
 
-        So it is when Neo's threads are imported where they lie, or the sidecar was lost.
+        So it is when Neo's threads are imported where they lie, the sidecar was lost, or a fork of
+        the session came in first.
         """
         thread_id, index = place
         if self._load_state(thread_id).hashes[index] != content or place in self.taken:
             return False
         note = self.notes_of(thread_id).get(index)
-        if note is not None and (note.forgotten or (note.source and note.turn_hash == content)):
+        is_current = note is not None and bool(note.source) and note.turn_hash == content
+        if note is not None and (note.forgotten or (is_current and not is_stand_in(note))):
             return False
+        if is_current and turn.ts is not None:
+            self.plan.times[place] = turn.ts
         source, key = self.conversation.source, self.conversation.key
         self.plan.adopted.append(
             TurnNote(thread_id, index, content, turn.speaker, source, key, turn.key)
@@ -205,6 +214,8 @@ class _Planner:
         if state is None:
             thread = self.get(thread_id)
             turns = thread.turns if thread else ()
+            if thread is not None:
+                self.plan.titles[thread_id] = thread.title
             state = _ThreadState(
                 [stored_turn_hash(turn.role, turn.text) for turn in turns],
                 frozenset(i for i, turn in enumerate(turns) if turn.text == REDACTED),

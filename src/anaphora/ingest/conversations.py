@@ -18,8 +18,9 @@ from anaphora.ingest.branching import ThreadPlan, plan_threads
 from anaphora.ingest.copies import CopiedChats
 from anaphora.ingest.sessions import SessionWriter
 from anaphora.store.disk import translate
-from anaphora.store.threads.conversations import Conversations
+from anaphora.store.threads.conversations import Conversations, Replacement, replace_turns
 from anaphora.store.threads.files import ThreadLocks, lock_key
+from anaphora.store.threads.gojson import format_time
 from anaphora.store.threads.sidecar import Sidecar
 from anaphora.store.threads.sql_store import SqlConversationStore
 from anaphora.values.conversations import ImportedConversation, NewTurn
@@ -67,7 +68,8 @@ class ConversationImport:
         try:
             with ExitStack() as stack:
                 # No other import of this chat runs, or of one that may be its copy.
-                same_chat = "" if conversation.unique_keys else conversation.key
+                root, *_ = (*conversation.copy_of, conversation.key)
+                same_chat = "" if conversation.unique_keys else root
                 name = f"import of {conversation.source}: {same_chat}"
                 if self._server is not None:
                     stack.enter_context(self._server.importing(name))
@@ -82,6 +84,10 @@ class ConversationImport:
                     known_notes = self._sidecar.known(
                         resolved_conversation.source, resolved_conversation.key
                     )
+                    standing_id = self._store.standing_id(resolved_conversation.conversation_id)
+                    resolved_conversation = replace(
+                        resolved_conversation, conversation_id=standing_id
+                    )
                 self.chats.add((resolved_conversation.source, resolved_conversation.key))
                 plan = plan_threads(
                     resolved_conversation,
@@ -94,6 +100,7 @@ class ConversationImport:
                 self.counts["known"] += plan.known
                 self.counts["forgotten"] += plan.forgotten
                 self._write(resolved_conversation, plan, refuse)
+                self._correct(resolved_conversation, plan)
                 if self._sessions is not None:
                     self.counts["tool_calls"] += self._sessions.keep(resolved_conversation, plan)
                 self.threads.update(plan.threads)
@@ -101,6 +108,29 @@ class ConversationImport:
         except (CorruptThread, InvalidInput) as error:
             # This conversation's own trouble; what the disk refuses would meet the next one too.
             refuse(conversation, conversation.conversation_id, str(error))
+
+    def _correct(self, conversation: ImportedConversation, plan: ThreadPlan) -> None:
+        """Give a thread the name that its chat has got since, and turns their own times."""
+        thread_id, title = conversation.conversation_id, conversation.title.strip()
+        stored_title = plan.titles.get(thread_id, title)
+        # Another name than the source ever gave is the user's, given here.
+        if stored_title != title and stored_title in ("", *conversation.former_titles):
+            self._store.set_title(thread_id, title)
+        for thread_id in {thread_id: None for thread_id, _ in plan.times}:
+            thread = self._store.get(thread_id)
+            if thread is None:
+                continue
+            turns = [
+                replace(turn, ts=ts, ts_text=format_time(ts))
+                if (ts := plan.times.get((thread_id, index))) is not None
+                else turn
+                for index, turn in enumerate(thread.turns)
+            ]
+            notes = [
+                note for note in self._sidecar.turn_notes(thread_id).values() if not note.forgotten
+            ]
+            replacement = Replacement(thread.turns, turns, notes, thread.title)
+            replace_turns(self._store, thread_id, replacement, lambda: None)
 
     def _write(self, conversation: ImportedConversation, plan: ThreadPlan, refuse: Refuse) -> None:
         for thread_id, turns in plan.appends.items():

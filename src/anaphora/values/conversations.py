@@ -253,7 +253,8 @@ class ImportedTurn:
 
     `key` identifies the message within its source for good (the source's own message id, or a
     chained hash where it has none); `parent` is the key of the message it answers, None for a
-    first one. A message whose parent is not the last of its thread starts a branch.
+    first one. A message whose parent is not the last of its thread starts a branch. `copied`: the
+    file repeats it from the session that it was forked from.
     """
 
     key: str
@@ -263,6 +264,7 @@ class ImportedTurn:
     ts: datetime | None = None
     speaker: str | None = None
     intent_id: str = ""
+    copied: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,6 +276,8 @@ class ImportedConversation:
     `place` is where a session of a coding agent took place, `calls` what it did with its tools.
     Where `unique_keys` says that no two messages of the source have one key, a chat with messages
     that another chat holds is a copy of that chat, and goes on in it.
+    A session that was forked from others names their chats in `copy_of`, the first of all first: it
+    goes on in that chat. `former_titles` are other titles that the source gave the chat before.
     """
 
     source: str
@@ -285,6 +289,8 @@ class ImportedConversation:
     place: SessionPlace | None = None
     calls: tuple[ToolCall, ...] = ()
     unique_keys: bool = False
+    copy_of: tuple[str, ...] = ()
+    former_titles: tuple[str, ...] = ()
 
 
 Source = str | os.PathLike[str] | ImportedConversation

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import time
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated
@@ -49,7 +51,9 @@ KNOWN_FORMATS = (
 
 # How many vanished sources are listed by name.
 _MOST_GONE = 5
-_MOST_PROBLEMS = 40
+# How many kinds of what was left out, or could not be read, are told.
+_MOST_KINDS = 5
+_OF_FILES = re.compile(r"\b(?:files?|folder|database)\b")
 _KEPT = (
     "Everything read so far is stored. Run the same import again to go on where it stopped; "
     "`anaphora reindex` computes the vectors."
@@ -211,8 +215,7 @@ def _show_import(report: ImportReport) -> None:
             + (f", {report.forgotten} forgotten here and left out" if report.forgotten else "")
             + (f", {counted(report.tool_calls, 'tool call')} noted" if report.tool_calls else "")
         )
-    for kind, count in sorted(report.left_out.items()):
-        terminal.print(Text(f"  left out: {count} {kind}"))
+    _show_left_out(report)
     _show_problems(report)
     if report.redacted:
         terminal.print(f"  taken out: {', '.join(report.redacted)}")
@@ -229,20 +232,41 @@ def _show_import(report: ImportReport) -> None:
     show_notices(report.notices)
 
 
+def _show_left_out(report: ImportReport) -> None:
+    """What of files was left out on one line, whole files on another: the most frequent first."""
+    counts = Counter(report.left_out)
+    files = Counter({kind: count for kind, count in counts.items() if _OF_FILES.search(kind)})
+    for kinds in (counts - files, files):
+        told_kinds = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common(_MOST_KINDS))
+        hidden_count = kinds.total() - sum(c for _, c in kinds.most_common(_MOST_KINDS))
+        more = f", {hidden_count} of other kinds (--json lists them)" if hidden_count else ""
+        if told_kinds:
+            console().print(Text(f"  left out: {told_kinds}{more}"))
+
+
 def _show_problems(report: ImportReport) -> None:
-    """List the first problems, and the recognised formats if a format was unknown."""
+    """List the first problem of each kind, and the formats if none was recognised."""
     from anaphora.features.importing.formats import RECOGNISED
     from anaphora.ingest.problems import UNKNOWN, UNKNOWN_ALL
 
     terminal = console()
-    for problem in report.problems[:_MOST_PROBLEMS]:
-        terminal.print(styled(f"  {problem.path}: {problem.place}: {problem.reason}", "yellow"))
-    hidden_count = len(report.problems) - _MOST_PROBLEMS
-    if hidden_count > 0:
+    alike = Counter(problem.reason for problem in report.problems)
+    firsts = {problem.reason: problem for problem in reversed(report.problems)}
+    shown_reasons = [*alike][:_MOST_KINDS]
+    for reason in shown_reasons:
+        problem, more = firsts[reason], alike[reason] - 1
+        also = f" (and {more:,} more like it)" if more else ""
+        line = f"  {problem.path}: {problem.place}: {reason}{also}"
+        terminal.print(styled(line, "yellow"))
+    hidden_count = len(report.problems) - sum(alike[reason] for reason in shown_reasons)
+    if hidden_count:
         terminal.print(
             styled(f"  {hidden_count:,} more could not be read (--json lists them)", "yellow")
         )
-    if any(problem.reason.startswith((UNKNOWN, UNKNOWN_ALL)) for problem in report.problems):
+    is_unknown = any(
+        problem.reason.startswith((UNKNOWN, UNKNOWN_ALL)) for problem in report.problems
+    )
+    if is_unknown and not (report.conversations or report.left_out or _has_memories(report)):
         terminal.print(Text(RECOGNISED))
 
 

@@ -48,6 +48,7 @@ from anaphora.features.importing.formats.base import (
 from anaphora.features.importing.formats.drafts import LeftOut
 from anaphora.features.importing.formats.finding import UNREADABLE, find, is_zip, reason_of
 from anaphora.features.importing.formats.json_reader import sample
+from anaphora.features.importing.formats.packed import why_packed
 from anaphora.features.importing.formats.passing import EMPTY, PassedOver
 from anaphora.features.importing.formats.sqlite_reader import MAGIC
 from anaphora.ingest.bounds import BOUNDS, Bounds
@@ -177,8 +178,9 @@ def _found_imports(
         else:
             label = candidate.path if isinstance(candidate, ImportProblem) else str(root)
             yield FileImport(label, iter([candidate]), lambda: (0, 0))
-    if counts := list(passed_over.items()):
-        yield FileImport(str(root), iter(counts), lambda: (0, 0))
+    leftovers: list[ImportItem] = [*passed_over.unknown(), *passed_over.items()]
+    if leftovers:
+        yield FileImport(str(root), iter(leftovers), lambda: (0, 0))
 
 
 def file_imports(
@@ -211,9 +213,13 @@ def _read(file: ImportFile, form: Format | None, passed: PassedOver) -> Iterator
                 passed.add(LeftOut.OTHER_DATABASE, file.name)
             elif file.tentative:
                 passed.add_file(file.name)
+            elif file.in_folder:
+                passed.hold(file, reason)
             else:
                 yield file.problem("file", reason)
             return
+        for recognised_format in forms:
+            passed.recognise(recognised_format)
         empty = True
         for imported_record in (
             forms[0].read(file) if len(forms) == 1 else _read_shared(file, forms)
@@ -263,6 +269,8 @@ def _is_for(
 
 def _recognise(file: ImportFile) -> tuple[list[Format], str]:
     """The formats found in a file, or the reason why there is none."""
+    if reason := why_packed(file.packing):
+        return [], reason
     try:
         if file.tentative:
             with file.open() as raw:

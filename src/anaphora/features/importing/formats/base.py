@@ -7,6 +7,7 @@ What is beyond its bounds (`ingest.bounds`) is left out and reported with its pl
 from __future__ import annotations
 
 import io
+import re
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -16,6 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO, Final, Literal, TypeAlias, cast
 
+from anaphora.features.importing.formats.packed import Unpacked, split_name
 from anaphora.features.importing.values import ImportedElse, ImportedMemory, ImportedWhole
 from anaphora.ingest.bounds import BOUNDS, Bounds
 from anaphora.ingest.problems import shortened
@@ -109,7 +111,8 @@ class ImportFile:
 
     `label` is how problems name it, `name` and `stem` its own name without folders, `relative` the
     same below the folder that was named, which it begins with ("Notes/Work/Staging.md"), `modified`
-    an aware time, `size` bytes. `consumed` counts the bytes read by the last `open`, `held` what
+    an aware time, `size` bytes. What is `packing` ("zst") it is unpacked as it is read, and goes by
+    the name that it had before. `consumed` counts the bytes read by the last `open`, `held` what
     drafts hold of it, in characters, `made_keys` the keys that its chats without an id got.
     `tentative`: its name is not that of an export. If formats share the file, `wanted` takes
     the values of the one that reads it, and `later` is set for all but the first. What is no
@@ -132,7 +135,7 @@ class ImportFile:
         self._bytes: bytes | None = None
         name = member.filename if member is not None else name or path.name
         self.label = f"{path}/{name}" if member is not None else str(path)
-        self.name = name.rsplit("/", 1)[-1]
+        self.name, self.packing = split_name(name.rsplit("/", 1)[-1])
         self.stem = Path(self.name).stem
         self.relative = relative or self.name
         self.in_folder = bool(relative)
@@ -164,11 +167,15 @@ class ImportFile:
         """The file's bytes, from the start; counts what is read of them."""
         self.consumed = 0
         with self._raw() as raw:
-            yield io.BufferedReader(_CountingReader(raw, self), 1 << 18)
+            contents = raw
+            if self.packing:
+                room = self.bounds.room(self.size)
+                contents = cast("BinaryIO", Unpacked(raw, self.packing, room))
+            yield io.BufferedReader(_CountingReader(contents, self), 1 << 18)
 
     def progress(self) -> tuple[int, int]:
         """Bytes read so far, and bytes in all."""
-        return self.consumed, self.size
+        return min(self.consumed, self.size) if self.packing else self.consumed, self.size
 
     def beside(self, name: str, up: int = 0) -> Path | None:
         """Another file on the disk beside this one, or `up` folders further up."""
@@ -238,11 +245,21 @@ class Sample:
 class Format:
     """A format that can be imported.
 
-    `detect` says whether a sample is of this format; `read` gives the file's conversations and
-    memories, and what in it could not be read, in the order of the file. `read` raises nothing but
-    OSError and what a damaged zip file or database raises.
+    `companions` matches the paths of other files that its program keeps beside its own, without
+    words of the user. `detect` says whether a sample is of this format; `read` gives the file's
+    conversations and memories, and what in it could not be read, in the order of the file. `read`
+    raises nothing but OSError and what a damaged zip file or database raises.
     """
 
     name: str
     detect: Callable[[Sample], bool]
     read: Callable[[ImportFile], Iterator[ImportItem]]
+    companions: re.Pattern[str] | None = None
+
+
+def companions(names: str, folders: str = "") -> re.Pattern[str]:
+    """Matches paths that end in one of these names, or lie in one of these folders.
+
+    Both are alternatives of a regular expression.
+    """
+    return re.compile(rf"(?:^|/)(?:(?:{names})$|(?:{folders or names})/)")

@@ -15,7 +15,8 @@ The log's `parentUuid` forks wherever tools run side by side. A conversation for
 user went back and asked again: between two prompts of the user, the order of the file counts.
 
 The ids of records are unique: a session that was copied under another id (sent to the background,
-forked, resumed) is told by them.
+forked, resumed) is told by them. Some programs give the copies ids of their own, and the records
+that they copied in `forkedFrom`.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ from anaphora.features.importing.formats.base import (
     Malformed,
     Sample,
     as_object,
+    companions,
     mapping_at,
 )
 from anaphora.features.importing.formats.drafts import Draft, LeftOut, blocks_of, check_room
@@ -62,6 +64,22 @@ _OUTPUTS = frozenset({"tool_result"})
 _MOST_LOOKED_AT = 50
 # Others than the user that send messages in between.
 _PROGRAMS = words("agent auto-continuation coordinator hook peer system task-notification teammate")
+# What may stand alone in the file of a session in which nothing was said.
+_RECORDS = words(
+    "agent-name agent-setting ai-title bridge-session custom-title last-prompt mode "
+    "permission-mode pr-link queue-operation worktree-state"
+)
+# Agents that the program has of its own to help a session. With `claude --agent NAME`, and from the
+# agent view, a session of the user has such a setting too, of "claude" or an agent of the user's.
+_HELPERS = words(
+    "Explore Plan claude-code-guide general-purpose output-style-setup statusline-setup "
+    "verification"
+)
+_TYPED_BY_USER = (
+    ("type", "custom-title"),
+    ("promptSource", "typed"),
+    ("origin", {"kind": "human"}),
+)
 _TAG = re.compile(r"</?[a-z][\w-]*>")
 _COMMAND = re.compile(r"\s*<command-(name|message|args)>")
 
@@ -72,10 +90,11 @@ def _detect(sample: Sample) -> bool:
         (
             kind in ("user", "assistant")
             and "message" in record
-            and ("uuid" in record or "sessionId" in record)
+            and ("uuid" in record or ("sessionId" in record and "messageId" not in record))
         )
         or (kind == "summary" and "leafUuid" in record)
         or kind == "file-history-snapshot"
+        or (kind in _RECORDS and isinstance(record.get("sessionId"), str))
         for record in sample.objects()
         for kind in [record.get("type")]
     )
@@ -88,11 +107,14 @@ def _read(file: ImportFile) -> Iterator[ImportItem]:
 
 @dataclass(slots=True)
 class _Transcript:
-    """The sessions of a file while it is read, and titles by the id of what they are given to."""
+    """The sessions of a file while it is read; titles by the id of what they are given to: those
+    that were made, those that the user gave, and all that there were."""
 
     file: ImportFile
     sessions: dict[str, _TranscriptSession] = field(default_factory=dict)
     titles: dict[str, str] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
+    all_titles: dict[str, None] = field(default_factory=dict)
 
     def take(self, record: JsonRecord) -> Iterator[ImportItem]:
         fields = as_object(record.value, "a record")
@@ -126,11 +148,14 @@ class _Transcript:
         if not isinstance(kind, str):
             raise Malformed("the record has no type")
         session_id = value.get("sessionId")
-        title = value.get("customTitle") or value.get("aiTitle") or value.get("summary")
+        name, made_title = value.get("customTitle"), value.get("aiTitle") or value.get("summary")
         leaf = value.get("leafUuid") or session_id
-        if kind not in ("user", "assistant") and isinstance(title, str) and isinstance(leaf, str):
-            self.titles[leaf] = title
-            return
+        if kind not in ("user", "assistant") and isinstance(leaf, str):
+            title = made_title if name is None else name
+            if isinstance(title, str):
+                (self.titles if name is None else self.names)[leaf] = title
+                self.all_titles[title.strip()] = None
+                return
         key = session_id if isinstance(session_id, str) and session_id else self.file.stem
         if key not in self.sessions:
             check_room(self.file, len(self.sessions))
@@ -145,8 +170,11 @@ class _Transcript:
             titles = (
                 title for leaf, title in self.titles.items() if leaf == key or leaf in session.draft
             )
-            session.draft.title = next(titles, "")
+            session.draft.title = self.names.get(key, "") or next(titles, "")
+            session.draft.former_titles = tuple(self.all_titles)
             session.say_queued()
+            if session.is_helper:
+                session.draft.leave_out(LeftOut.SIDECHAIN)
             yield from session.draft.results()
 
 
@@ -164,9 +192,23 @@ class _TranscriptSession:
     queue: PromptQueue = field(default_factory=PromptQueue)
     calls: dict[str, tuple[str, object]] = field(default_factory=dict)
     sources: set[str] = field(default_factory=set)
+    agent: str = ""
+    is_typed: bool = False
+
+    @property
+    def is_helper(self) -> bool:
+        """Whether it is the session of a helper that the program started, not of the user."""
+        return self.agent in _HELPERS and not self.is_typed
 
     def take(self, value: dict[str, object], kind: str, place: str) -> None:
-        if value.get("isSidechain") is True:
+        if kind == "agent-setting":
+            self.agent = str(value.get("agentSetting"))
+        self.is_typed = self.is_typed or any(
+            value.get(name) == mark for name, mark in _TYPED_BY_USER
+        )
+        if kind == "user" and value.get("permissionMode") is not None:
+            self.is_typed = True
+        if value.get("isSidechain") is True or _is_of_helper(value):
             self.draft.left_out[LeftOut.SIDECHAIN] += 1
             return
         attachment = value.get("attachment") if kind == "attachment" else None
@@ -277,10 +319,17 @@ class _TranscriptSession:
     ) -> None:
         """Keep words; with `opens` what follows hangs on them, and the user may go back to them."""
         draft, uuid = self.draft, value.get("uuid")
+        origin = value.get("forkedFrom")
+        # With the id of the original it is known by that.
+        is_renamed = isinstance(origin, dict) and origin.get("messageUuid") != uuid
+        parent = origin.get("sessionId") if is_renamed and isinstance(origin, dict) else None
+        copied = isinstance(parent, str) and parent != draft.key
+        if copied and not draft.copy_of:
+            draft.copy_of = (str(parent),)
         prompt, follows = self._find_prompt(value)
         previous_count = draft.count
         base_key = key or (uuid if isinstance(uuid, str) else "")
-        key = draft.add(role, text, key=base_key, parent=follows, ts=ts)
+        key = draft.add(role, text, key=base_key, parent=follows, ts=ts, copied=copied)
         if draft.count > previous_count:
             # The same line again: what follows hangs where it hung.
             self._settle(key, key if opens or prompt is None else prompt)
@@ -385,6 +434,14 @@ class _TranscriptSession:
             self.last_record = uuid
 
 
+def _is_of_helper(value: Mapping[str, object]) -> bool:
+    """Whether a record is of a helper, or of a member of a team that another session leads."""
+    if isinstance(value.get("agentId"), str):
+        return value.get("type") in ("user", "assistant")
+    member = value.get("agentName")
+    return isinstance(value.get("teamName"), str) and member not in (None, "", "team-lead")
+
+
 def _find_log(value: Mapping[str, object]) -> list[object] | None:
     """The records of a session on the web, where a value is one."""
     for name in ("loglines", "events", "data"):
@@ -434,4 +491,10 @@ def _read_words(draft: Draft, content: object, *, typed: bool) -> list[str]:
     return words
 
 
-FORMAT = Format("claude_code", _detect, _read)
+_COMPANIONS = companions(
+    r"agent-[^/]*\.meta\.json|(?:\.?claude|keybindings|mcp|sessions-index|settings(?:\.local)?"
+    r"|stats-cache|statsig|remote-settings|policy-limits)\.json|(?:history|journal)\.jsonl",
+    "backups|cache|debug|ide|jobs|plugins|sessions|session-env|skills|statsig|subagents|tasks|teams"
+    "|telemetry|todos|usage-data|workflows",
+)
+FORMAT = Format("claude_code", _detect, _read, _COMPANIONS)

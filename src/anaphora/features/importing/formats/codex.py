@@ -6,6 +6,9 @@ as an `item_completed`: it comes out once, and a line of each call of a tool. An
 asked through a tool are words of the user. Instructions and context that programs put in,
 reasoning, and what tools gave back are left out and counted.
 
+A session that was forked or resumed begins with a copy of another's records: `codex_forks` tells
+what of it was said before. The session of an agent that a program started is no talk of the user.
+
 Messages have no ids. One that readers before 0.147 knew has the key that it had for them: a hash of
 all that they kept up to it. So a rollout that came in earlier gets what it lacked, and no more.
 """
@@ -16,6 +19,7 @@ import re
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final, Literal
 
 from anaphora.features.importing.formats.answers import answers_of, asks
@@ -26,9 +30,11 @@ from anaphora.features.importing.formats.base import (
     Malformed,
     Sample,
     as_object,
+    companions,
     mapping_at,
     text_at,
 )
+from anaphora.features.importing.formats.codex_forks import Fork, is_of_agent, read_names
 from anaphora.features.importing.formats.drafts import Draft, LeftOut, blocks_of
 from anaphora.features.importing.formats.json_reader import JsonRecord, read_log
 from anaphora.language.word_lists import by_word, words
@@ -89,15 +95,15 @@ def _read(file: ImportFile) -> Iterator[ImportItem]:
                 # Its record is damaged: the id in the file's name.
                 uuid_match = re.search(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", file.stem)
                 session_id = uuid_match[0] if uuid_match else file.stem
-            rollouts.append(_Rollout(Draft(file, "codex", session_id)))
+            head = payload if is_head and isinstance(payload, dict) else {}
+            fork = Fork(session_id, head, fields.get("timestamp"))
+            rollouts.append(_Rollout(Draft(file, "codex", session_id), fork, is_of_agent(head)))
         rollouts[0].add(fields, record.place)
 
     return read_log(
         file,
         take,
-        lambda: (
-            imported_record for rollout in rollouts for imported_record in rollout.draft.results()
-        ),
+        lambda: (imported_record for rollout in rollouts for imported_record in rollout.results()),
     )
 
 
@@ -118,15 +124,29 @@ class _Rollout:
     told and another tells the first time is the same message.
     """
 
-    def __init__(self, draft: Draft) -> None:
+    def __init__(self, draft: Draft, fork: Fork, of_agent: bool) -> None:
         self.draft = draft
+        self._fork = fork
+        self._of_agent = of_agent
+        self._names: list[str] = []
         self._recent: deque[_Saying] = deque(maxlen=_NEARBY)
         self._asked: dict[str, object] = {}
         self._completed: Counter[str] = Counter()
         # For keys alone: what readers before 0.147 waited for.
         self._twins: Counter[tuple[bool, str]] = Counter()
 
+    def results(self) -> Iterator[ImportItem]:
+        """The items so far, under the last name that the session got."""
+        if self._of_agent:
+            self.draft.leave_out(LeftOut.SIDECHAIN)
+        self.draft.copy_of = self._fork.of
+        names = [*self._names, *read_names(self.draft.file, self.draft.key)]
+        *former_names, self.draft.title = names or [""]
+        self.draft.former_titles = tuple(former_names)
+        return self.draft.results()
+
     def add(self, record: dict[str, object], place: str) -> None:
+        """Take the next record."""
         record_type = record.get("type")
         kind = record_type if isinstance(record_type, str) else ""
         if "payload" not in record:
@@ -137,8 +157,11 @@ class _Rollout:
                 self.draft.left_out[LeftOut.RECORD] += 1
             return
         payload = mapping_at(record, "payload")
+        self._fork.follow(record, payload)
         if kind in {"session_meta", "turn_context"}:
             if kind == "session_meta":
+                if payload.get("id") in self._fork.of:
+                    return
                 self.draft.start(payload.get("timestamp") or record.get("timestamp"), place)
             else:
                 self.draft.left_out[LeftOut.RECORD] += 1
@@ -159,7 +182,7 @@ class _Rollout:
     ) -> None:
         kind = text_at(item, "type")
         if kind in _CALLS:
-            ts = self.draft.time(record.get("timestamp"), place)
+            ts = self._time(record, place)
             arguments = item.get("arguments") or item.get("input") or item.get("action")
             name = item.get("name") or kind.removesuffix("_call")
             key = item.get("call_id") or item.get("id")
@@ -173,7 +196,7 @@ class _Rollout:
             if isinstance(call_id, str) and call_id in self._asked:
                 content = output.get("content", output) if isinstance(output, dict) else output
                 if words := answers_of(self._asked.pop(call_id), None, content):
-                    answered_at = self.draft.time(record.get("timestamp"), place)
+                    answered_at = self._time(record, place)
                     self.draft.add("user", words, key=f"answer:{call_id}", ts=answered_at)
             self.draft.tool_gave(call_id, output)
             return
@@ -233,6 +256,10 @@ class _Rollout:
                 thought = kind == "reasoning"
                 self.draft.left_out[LeftOut.THINKING if thought else LeftOut.RECORD] += 1
             return
+        name = event.get("thread_name")
+        if kind == "thread_name_updated" and event.get("thread_id") in (None, self.draft.key):
+            # Without a name it has none any more.
+            self._names.append(name if isinstance(name, str) else "")
         if kind not in _EVENTS:
             thought = kind == "agent_reasoning"
             self.draft.left_out[LeftOut.THINKING if thought else LeftOut.RECORD] += 1
@@ -280,11 +307,19 @@ class _Rollout:
         if not key:
             self._completed[words] += 1
             key = f"completed:{digest(words, str(self._completed[words]))}"
-        self.draft.add(role, text, key=key, ts=self.draft.time(record.get("timestamp"), place))
+        ts, copied = self._time(record, place), self._fork.is_copying
+        self.draft.add(role, text, key=key, ts=ts, copied=copied)
+        if not copied:
+            self._fork.end()
         self._recent.append(_Saying(words, key, {channel}, bool(chained_key)))
         if channel == "item" and role == "assistant":
             parts = (_digest_words(role, part) for part in _split_around_plan(text))
             self._recent.extend(_Saying(part, key, {channel}, True) for part in parts)
+
+    def _time(self, record: Mapping[str, object], place: str) -> datetime | None:
+        if self._fork.is_copying:
+            return self._fork.when
+        return self.draft.time(record.get("timestamp"), place)
 
     def _find_twin(self, words: str, channel: Channel) -> _Saying | None:
         """The first message nearby with these words that no record of this kind has told."""
@@ -325,4 +360,10 @@ def _split_around_plan(text: str) -> list[str]:
     return [part for part in (surrounding, *plans) if part.strip()] if plans else []
 
 
-FORMAT = Format("codex", _detect, _read)
+_COMPANIONS = companions(
+    r"(?:config|hooks|internal_storage|models_cache|settings|version)\.json"
+    r"|(?:history|session_index)\.jsonl|state(?:_\d+)?\.sqlite",
+    "ambient-suggestions|automations|cache|logs?|memories|plugins|prompts|rules|shell_snapshots"
+    "|skills|sqlite|tmp|vendor_imports|worktrees",
+)
+FORMAT = Format("codex", _detect, _read, _COMPANIONS)

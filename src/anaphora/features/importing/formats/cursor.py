@@ -20,6 +20,7 @@ from anaphora.features.importing.formats.base import (
     Malformed,
     Sample,
     as_object,
+    companions,
     mapping_at,
     objects_in,
     text_at,
@@ -395,4 +396,10 @@ def _find_typed_elsewhere(file: ImportFile, chats: list[str]) -> set[str]:
     return typed_texts
 
 
-FORMAT = Format("cursor", _detect, _read)
+_COMPANIONS = companions(
+    r"(?:argv|cli-config|extensions|hooks|ide_state|keybindings|languagepacks|mcp|meta|prompt_history"
+    r"|repo|settings|statsig-cache|storage|workspace)\.json",
+    "ai-tracking|agent-tools|CachedProfilesData|extensions|History|mcps|plans|plugins|rules|skills"
+    "|snippets|sync|terminals|worktrees",
+)
+FORMAT = Format("cursor", _detect, _read, _COMPANIONS)

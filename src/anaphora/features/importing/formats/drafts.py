@@ -182,6 +182,8 @@ class Draft:
         self.source = source
         self.key = key if len(key) <= _MAX_KEY else digest(key)
         self.title = title if isinstance(title, str) else ""
+        self.former_titles: tuple[str, ...] = ()
+        self.copy_of: tuple[str, ...] = ()
         self.conversation_id = safe_id(source, key)
         # Times of messages that have none: the conversation's own, else the file's.
         self.started = file.modified
@@ -290,6 +292,7 @@ class Draft:
         ts: datetime | None = None,
         speaker: str | None = None,
         intent_id: str = "",
+        copied: bool = False,
     ) -> str:
         """Keep a message and return its key; one without gets a hash of all that was said up to it.
 
@@ -316,7 +319,7 @@ class Draft:
                 f"more than {max_messages:,} messages in one conversation; it was skipped"
             )
         self._hold(text)
-        turn = ImportedTurn(key, None, role, text, ts, speaker, intent_id=intent_id)
+        turn = ImportedTurn(key, None, role, text, ts, speaker, intent_id, copied)
         self._append_node(key, parent, turn, content)
         self._last_kept = key
         return key
@@ -410,6 +413,8 @@ class Draft:
                 session_place if session_place.client else None,
                 calls,
                 self._unique_keys,
+                self.copy_of,
+                self.former_titles,
             )
         for key, node in self._nodes.items():
             if node.turn is None:
@@ -419,6 +424,13 @@ class Draft:
         self._held = 0
         self._nodes = {}
         self.left_out = Counter()
+
+    def leave_out(self, kind: str) -> None:
+        """Count everything that was added since the last results instead of giving it."""
+        turns = {key: node for key, node in self._nodes.items() if node.turn is not None}
+        self._nodes.update((key, replace(node, turn=None)) for key, node in turns.items())
+        self.left_out[kind] += len(turns) + len(self._calls)
+        self._calls = {}
 
     def _resolve_key(self, key: str) -> str:
         return self._renamed.get(key, key)

@@ -23,10 +23,12 @@ from typing import Final
 
 from anaphora.features.importing.formats import aider, basic_memory, markdown
 from anaphora.features.importing.formats.base import ImportFile
+from anaphora.features.importing.formats.packed import split_name
 from anaphora.features.importing.formats.passing import (
     COMPANION,
     HIDDEN,
     PROGRAM,
+    UNREAD,
     PassedOver,
     is_none,
 )
@@ -70,7 +72,9 @@ _BESIDE = {
     "claude-mem.db": words("settings.json"),
     "chatSessions": words("workspace.json state.vscdb.backup"),
 }
-_WITHIN_NONE = words("chatEditingSessions node_modules")
+_WITHIN_NONE = words(
+    "chatEditingSessions file-history node_modules paste-cache shell-snapshots statsig tool-results"
+)
 _NOTES = (markdown.FORMAT.name, basic_memory.FORMAT.name)
 UNNAMED_NOTES: Final = "Markdown file (--format markdown imports them)"
 # A folder of one of these names is distinguished by the folder that it lies in.
@@ -162,7 +166,7 @@ def _is_notes(names: Iterable[str]) -> bool:
         if file_name == aider.NAME:
             return False
         if not file_name.startswith(".") and (
-            file_name.endswith(_ENDINGS) or _NAMES.fullmatch(file_name)
+            split_name(file_name)[0].endswith(_ENDINGS) or _NAMES.fullmatch(file_name)
         ):
             return False
         has_notes = has_notes or file_name.endswith(markdown.NOTES)
@@ -279,9 +283,11 @@ def _choose_names(
             yield name, False
         elif name.startswith("."):
             passed.add(HIDDEN, name)
+        elif is_secret_file(name) or lower.startswith("oauth_"):
+            passed.add(UNREAD, name)
         elif name in beside or (export and name in _COMPANIONS):
             passed.add(COMPANION, name)
-        elif lower.endswith(_ENDINGS) or _NAMES.fullmatch(lower):
+        elif lower.endswith(_ENDINGS) or _NAMES.fullmatch(lower) or split_name(name)[1]:
             yield name, False
         elif is_none(name):
             passed.add_file(name)
@@ -421,7 +427,7 @@ def _order_members(
     for name in infos:
         folder, _, file_name = name.rpartition("/")
         # Macs put a shadow of every file there.
-        if not folder.startswith("__MACOSX"):
+        if not (folder.startswith("__MACOSX") or _WITHIN_NONE & {*folder.split("/")}):
             folders.setdefault(folder, []).append(file_name)
     for folder, names in sorted(folders.items()):
         for file_name, tentative in _choose_names(names, passed):

@@ -18,6 +18,7 @@ from anaphora.features.importing.formats.base import (
     ImportItem,
     Malformed,
     as_object,
+    companions,
     objects_in,
 )
 from anaphora.features.importing.formats.drafts import AFTER_LAST, Draft, LeftOut
@@ -48,6 +49,7 @@ class _Recording:
         # By the keys above, those that messages got: one without an id has none before.
         self._kept: dict[str, str] = {}
         self._others = 0
+        self._of_agent = False
 
     def take(self, record: JsonRecord) -> None:
         fields = as_object(record.value, "a record")
@@ -56,6 +58,7 @@ class _Recording:
             key = session_id if isinstance(session_id, str) and session_id else self.file.stem
             self.draft = self.draft or Draft(self.file, "gemini_cli", key)
             self.draft.start(fields.get("startTime"), record.place)
+            self._of_agent = self._of_agent or fields.get("kind") == "subagent"
             folders = fields.get("directories")
             first_folder = folders[0] if isinstance(folders, list) and folders else ""
             self.draft.locate("gemini", directory=first_folder)
@@ -90,6 +93,8 @@ class _Recording:
         self._messages = {}
         self.draft.left_out[LeftOut.RECORD] += self._others
         self._others = 0
+        if self._of_agent:
+            self.draft.leave_out(LeftOut.SIDECHAIN)
         yield from self.draft.results()
 
     def _append_message(self, value: dict[str, object], place: str) -> None:
@@ -136,4 +141,11 @@ def _add_message(draft: Draft, value: Mapping[str, Any], place: str, parent: str
     return key or parent
 
 
-FORMAT = Format("gemini_cli", lambda sample: any(map(_is_head, sample.objects())), _read)
+_COMPANIONS = companions(
+    r"(?:acknowledgments|google_accounts|logs|mcp-server-enablement|projects|settings|state"
+    r"|trustedFolders|\w*[hH]ooks|gemini-extension)\.json",
+    "acknowledgments|commands|extensions|history|plans|policies|skills|tool[-_]outputs",
+)
+FORMAT = Format(
+    "gemini_cli", lambda sample: any(map(_is_head, sample.objects())), _read, _COMPANIONS
+)

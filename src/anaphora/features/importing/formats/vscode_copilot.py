@@ -20,6 +20,7 @@ from anaphora.features.importing.formats.base import (
     Malformed,
     Sample,
     as_object,
+    companions,
     objects_in,
 )
 from anaphora.features.importing.formats.drafts import Draft, LeftOut, chat_key
@@ -282,4 +283,8 @@ def folder_of(file: ImportFile) -> str:
     return ""
 
 
-FORMAT = Format(NAME, _detect, _read)
+_COMPANIONS = companions(
+    r"(?:argv|extensions|keybindings|languagepacks|mcp|settings|storage|tasks|workspace)\.json",
+    "CachedProfilesData|extensions|History|snippets|sync",
+)
+FORMAT = Format(NAME, _detect, _read, _COMPANIONS)
