@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -138,6 +139,69 @@ def test_the_end_of_input_ends_the_server(home: Path) -> None:
         )
         assert done.returncode == 0, done.stderr
         assert all(line.startswith("{") for line in done.stdout.splitlines())
+
+
+def _piped(home: Path, *lines: bytes) -> list[dict[str, Any]]:
+    """The answers of a server whose input is closed after these lines."""
+    start = server(home, begin=program())
+    params = {"protocolVersion": "2025-06-18", "capabilities": {}}
+    params["clientInfo"] = {"name": "test", "version": "1"}
+    begin = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}
+    done = subprocess.run(
+        [start.command, *start.args],
+        input=b"\n".join((json.dumps(begin).encode(), *lines, b"")),
+        capture_output=True,
+        check=False,
+        env={**os.environ, **(start.env or {})},
+    )
+    assert done.returncode == 0, done.stderr
+    assert b"under way" not in done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()][1:]
+
+
+def _call(number: int, tool: str, **arguments: Any) -> bytes:
+    params = {"name": tool, "arguments": arguments}
+    request = {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params}
+    return json.dumps(request).encode()
+
+
+@pytest.mark.promise("mcp.ends")
+def test_what_was_asked_before_the_input_ended_is_answered(home: Path) -> None:
+    """Calls that are piped into a cold server are answered, and what they store is stored."""
+    stores = [_call(n, "store_memory", content=f"Lamp {n} is new \ud83d.") for n in range(1, 4)]
+    answers = _piped(home, *stores, _call(4, "recall", query="which lamp is new \ud83d?"))
+    assert {answer["id"] for answer in answers} == {1, 2, 3, 4}
+    assert not any(answer["result"]["isError"] for answer in answers)
+    with Memory.open(home, embedder="hashing", warm=False) as memory:
+        stored = {record.text for record in memory.list()}
+    assert stored == {f"Lamp {number} is new \ud83d." for number in range(1, 4)}
+
+
+@pytest.mark.promise("mcp.ends")
+def test_a_line_that_is_refused_is_answered_with_its_id(home: Path) -> None:
+    """Whatever is wrong with a line: a request gets an answer, a notification or an answer none."""
+    deep = b'{"jsonrpc":"2.0","params":{"id":5,"a":' + b"[" * 10**5 + b"]" * 10**5 + b'},"id":%d}'
+    table: list[tuple[bytes, list[Any]]] = [
+        (b'{"id":1,"method":"ping"}', [1]),
+        (b'{"jsonrpc":"2.0","id":"2","method":"ping","params":[1]}', ["2"]),
+        (b'{"jsonrpc":"2.0","id":3,"method":5}', [3]),
+        (deep % 4, [4]),
+        (b'\xef\xbb\xbf{"jsonrpc":"2.0","id":5,"method":"ping"}', [5]),
+        (b'[{"jsonrpc":"2.0","id":6,"method":"ping"},{"id":7,"method":"ping"}]', [6, 7]),
+        (b'{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{"name":"re', [8]),
+        (b'{"jsonrpc":"2.0","id":9,"method":"ping","params":{"a":"\t"}}', [9]),
+        (b'{"jsonrpc":"2.0","id":"\\ud83d","method":"ping"}', ["\ud83d"]),
+        (b'{"jsonrpc":"2.0","id":10,"method":"\\ud83d"}', [10]),
+        (b'{"jsonrpc":"2.0","id":11.5,"method":"ping"}', [11.5]),
+        (b'{"jsonrpc":"2.0","id":12,"method":"ping","params":{"a":"\xe9"}}', [12]),
+        (b'{"jsonrpc":"2.0","method":"notifications/x","params":[]}', []),
+        (b'{"jsonrpc":"2.0","id":13,"result":5}', []),
+        (b"no JSON", [None]),
+    ]
+    answers = _piped(home, *(line for line, _ in table))
+    ids = [answer["id"] for answer in answers]
+    expected = [refused_id for _, refused_ids in table for refused_id in refused_ids]
+    assert sorted(map(repr, ids)) == sorted(map(repr, expected))
 
 
 @pytest.mark.promise("mcp.ends")

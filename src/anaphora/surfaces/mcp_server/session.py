@@ -94,19 +94,22 @@ class ServerSession:
     def finish(self) -> bool:
         """Wait up to `GRACE` seconds for running calls, and close; False if something still runs.
 
-        Then the caller must end the process without waiting for threads.
+        Then nothing is closed under it: the caller must end the process without waiting for
+        threads.
         """
         self._ended.set()
-        unfinished_jobs = wait({*self.quick.running, *self.long.running}, timeout=GRACE).not_done
-        closing = threading.Thread(target=self._close, name="anaphora-closing", daemon=True)
-        closing.start()
-        closing.join(CLOSING)
+        is_idle = not wait({*self.quick.running, *self.long.running}, timeout=GRACE).not_done
         if self._warming is not None:
-            self._warming.join(CLOSING)
-        warming = self._warming is not None and self._warming.is_alive()
+            self._warming.join(GRACE)
+            is_idle = is_idle and not self._warming.is_alive()
+        if is_idle:
+            closing = threading.Thread(target=self._close, name="anaphora-closing", daemon=True)
+            closing.start()
+            closing.join(CLOSING)
+            is_idle = not closing.is_alive()
         for workers in (self.quick, self.long):
             workers.pool.shutdown(wait=False, cancel_futures=True)
-        return not (unfinished_jobs or closing.is_alive() or warming)
+        return is_idle
 
     def _close(self) -> None:
         with self._lock:
@@ -123,7 +126,11 @@ class ServerSession:
             memory = self.memory()
             with called_from(CallOrigin("mcp")):
                 memory.recall(_WARMING, top_k=1, read=READ_AWAITED)
+                if self._ended.is_set():
+                    return
                 memory.recall_conversation(None, _WARMING, top_k=1, read=READ_AWAITED)
+            if self._ended.is_set():
+                return
             memory.sync.start()
             memory.mirror.start()
         except AnaphoraError:

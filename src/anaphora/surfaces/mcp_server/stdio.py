@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import json
 import os
+import re
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -21,6 +23,7 @@ from typing import Any, BinaryIO, Final
 import mcp_types as types
 from mcp_types import methods, version
 from pydantic import BaseModel, ValidationError
+from pydantic_core import PydanticSerializationError
 
 from anaphora import __version__
 from anaphora.calls.caller import CallOrigin
@@ -36,11 +39,21 @@ from anaphora.system.environment import TRIAL_META
 from anaphora.system.incidents import STOPS
 
 ABOUT: Final = types.Implementation(name="anaphora", title="Anaphora", version=__version__)
-LAST_ANSWERS: Final = 0.5
-"""Seconds in which running calls may still answer after the end of the input."""
+LAST_ANSWERS: Final = 60.0
+"""Seconds in which running calls may still answer after the end of the input: a first call that was
+piped in waits for the model."""
+
+PARENT_CHECK: Final = 2.0
+"""Seconds between looks at the parent process."""
 
 _WAITING: Final = 64
 """Lines that are read ahead before a client has to wait."""
+
+_TOKENS: Final = re.compile(
+    r'"(?P<name>id|method|result|error)"\s*:\s*(?P<id>"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?)?'
+    r'|"(?:[^"\\]|\\.)*"|(?P<open>[{\[])|(?P<close>[}\]])'
+)
+"""What tells of the members of an object, in text that need not be JSON."""
 
 _CAPABILITIES: Final = types.ServerCapabilities(
     tools=types.ToolsCapability(list_changed=False),
@@ -84,17 +97,26 @@ class StdioServer:
     async def run(self) -> None:
         """Answer until the input ends. Raises OSError if the output is closed."""
         threading.Thread(target=self._read, args=(asyncio.get_running_loop(),), daemon=True).start()
+        watching = asyncio.create_task(self._end_with_parent())
         try:
             while (line := await self._lines.get()) is not None:
                 await self._handle_safely(line)
             if self._running:
                 await asyncio.wait(self._running.values(), timeout=LAST_ANSWERS)
         finally:
-            tasks = list(self._running.values())
+            tasks = [watching, *self._running.values()]
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             self._writing.shutdown(wait=False)
+
+    async def _end_with_parent(self) -> None:
+        """Treat the end of the parent as that of the input: another process may hold the pipe."""
+        # What starts a server and leaves has left before Python runs.
+        parent = os.getppid()
+        while os.getppid() == parent:
+            await asyncio.sleep(PARENT_CHECK)
+        await self._lines.put(None)
 
     def _read(self, loop: asyncio.AbstractEventLoop) -> None:
         """Put every line of the input into the queue, then None; waits while it is full."""
@@ -107,12 +129,17 @@ class StdioServer:
 
     async def _handle_safely(self, line: bytes) -> None:
         """Handle a message; a failure before its sender is known affects no other message."""
-        if not line.strip():
+        text = line.decode("utf-8-sig", "replace")
+        if not text.strip():
             return
         try:
-            message = types.jsonrpc_message_adapter.validate_json(
-                line.decode("utf-8", "replace"), by_name=False
-            )
+            message = _parse(text)
+        except (TypeError, ValueError, RecursionError) as error:
+            is_json = isinstance(error, TypeError)
+            for refused_id in _ids_to_answer(text, is_json=is_json):
+                await self._write_line(_refusal(refused_id, is_json=is_json))
+            return
+        try:
             if isinstance(message, types.JSONRPCRequest):
                 await self._start_request(message)
             elif isinstance(message, types.JSONRPCNotification):
@@ -123,10 +150,6 @@ class StdioServer:
                 self._begin()
             else:
                 self._take_answer(message)
-        except ValidationError:
-            problem = "expected a message of JSON-RPC"
-            fault = types.ErrorData(code=types.PARSE_ERROR, message=problem)
-            await self._send(types.JSONRPCError(jsonrpc="2.0", id=None, error=fault))
         except (asyncio.CancelledError, *STOPS):
             raise
         except BaseException as error:  # noqa: BLE001 - the client must have an answer
@@ -354,7 +377,11 @@ def serve_stdio(
 
 
 def _line(message: BaseModel) -> bytes:
-    return message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
+    try:
+        return message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
+    except PydanticSerializationError:
+        # With half of a surrogate pair, as in the id of a request; JSON can escape it.
+        return json.dumps(message.model_dump(by_alias=True, exclude_unset=True)).encode() + b"\n"
 
 
 def _fault(error: Refused) -> types.ErrorData:
@@ -365,3 +392,64 @@ def _carries_version(params: _Params) -> bool:
     """Whether a request states its version, as only stateless ones do."""
     meta = (params or {}).get("_meta")
     return isinstance(meta, Mapping) and types.PROTOCOL_VERSION_META_KEY in meta
+
+
+def _parse(text: str) -> types.JSONRPCMessage:
+    """The message of a line. Raises TypeError for JSON that is none, ValueError for what is no
+    JSON, RecursionError for what is too deep."""
+    adapter = types.jsonrpc_message_adapter
+    try:
+        message = adapter.validate_json(text, by_name=False)
+    except ValidationError:
+        # Half of a surrogate pair is no JSON to that parser, but kept as any other text.
+        value = json.loads(text)
+        try:
+            message = adapter.validate_python(value, by_name=False)
+        except ValidationError as error:
+            raise TypeError from error
+    # To the adapter a request whose id is of another type is a notification.
+    if isinstance(message, types.JSONRPCNotification) and '"id"' in text and _has_id(text):
+        raise TypeError
+    return message
+
+
+def _has_id(text: str) -> bool:
+    return json.loads(text).get("id") is not None
+
+
+def _ids_to_answer(text: str, *, is_json: bool) -> list[str]:
+    """The ids, as JSON, of the requests in a line that was refused; "null" for one without an id.
+
+    A notification gets no answer, nor does an answer. Each request of an array has its own.
+    """
+    # Per object at the outermost level: its members that matter, as they are written.
+    messages: list[dict[str, str]] = []
+    depth, outermost = 0, 2 if text.lstrip().startswith("[") else 1
+    for token in _TOKENS.finditer(text):
+        if token["open"]:
+            depth += 1
+            if depth == outermost and token["open"] == "{":
+                messages.append({})
+        elif token["close"]:
+            depth -= 1
+        elif depth == outermost and messages and token["name"]:
+            messages[-1][token["name"]] = token["id"] or "null"
+    ids = []
+    for members in messages:
+        is_answer = "method" not in members and not members.keys().isdisjoint(("result", "error"))
+        if not is_answer and ("id" in members or not (is_json and "method" in members)):
+            ids.append(members.get("id", "null"))
+    return ids or ([] if messages else ["null"])
+
+
+def _refusal(refused_id: str, *, is_json: bool) -> bytes:
+    """An error for a line that is no message, with an id that is JSON already.
+
+    So that an id comes back as it was sent, even one that is half of a surrogate pair.
+    """
+    code = types.INVALID_REQUEST if is_json else types.PARSE_ERROR
+    fault = {"code": code, "message": "expected one message of JSON-RPC on a line"}
+    return b'{"jsonrpc":"2.0","id":%s,"error":%s}\n' % (
+        refused_id.encode(),
+        json.dumps(fault).encode(),
+    )
