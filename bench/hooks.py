@@ -4,6 +4,11 @@ Each hook is a process of its own, as the client starts it, over a home of 10,00
 the example conversations without `--data`). Warm: the resident process is there. Cold: the hook has
 to start it. Alone: none is used. Each beside the bare interpreter's own start, in turns, so that
 both see the same machine; and the memory of the resident process, which all clients share.
+
+`--first 20` measures only the first hooks after a boot instead, so many times each: nothing runs
+and no file is in the disk cache (as root; else only those of the installation and the home are
+dropped), with `--busy 2` beside so many busy loops. It says for each how often what was stored came
+back, with the resident process and without, over a home of one memory and one of 3,000 turns.
 """
 
 from __future__ import annotations
@@ -11,11 +16,13 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -26,6 +33,7 @@ from bench.figures import Figure, at_most, keep, percentile
 from bench.measuring import memory_of, user_environment
 
 TURNS: Final = 10_000
+FEW_TURNS: Final = 3_000
 WARM: Final = 60
 COLD: Final = 7
 SCRIPT: Final = Path(sys.executable).with_name("anaphora")
@@ -69,6 +77,115 @@ def run(data: Path | None = None) -> list[Figure]:
     ]
     keep("hooks", "What a coding agent waits for at each hook", figures)
     return figures
+
+
+RULE: Final = "Always answer in British spelling."
+STORED: Final = "The old mill stands at the brook."
+SAID: Final = "The barge leaves the quay at nine on Sundays."
+FIRST: Final[Mapping[str, tuple[str, dict[str, str], str]]] = {
+    "UserPromptSubmit": (
+        "UserPromptSubmit",
+        {"prompt": "where does the old mill stand?"},
+        "brook",
+    ),
+    "SessionStart": ("SessionStart", {"source": "startup"}, "British"),
+    "SessionStart (compact)": ("SessionStart", {"source": "compact"}, "barge"),
+}
+"""The first hooks that are measured: the event, what is told of it, and what must come back."""
+
+
+def run_first(rounds: int, busy: int, data: Path | None) -> None:
+    """Print how long the first hooks after a boot take, and whether they give what is stored."""
+    print(f"{rounds} times each, {busy} busy loops, load {os.getloadavg()[0]:.1f}")
+    print(
+        f"{'first hook':24}{'home':>12}{'resident':>9}"
+        + "".join(f"{name:>7}" for name in ("min", "p50", "p95", "max"))
+        + " given"
+    )
+    for most in (0, FEW_TURNS):
+        with tempfile.TemporaryDirectory(prefix="anh") as root:
+            turns = _fill_first(Path(root) / "home", data, most)
+            environ = user_environment(Path(root))
+            for resident in ("", "0"):
+                for name in FIRST:
+                    variables = environ | ({"ANAPHORA_RESIDENT": resident} if resident else {})
+                    with _busy(busy):
+                        tried = [_first(variables, name, f"{resident}{n}") for n in range(rounds)]
+                    took = [seconds for seconds, _ in tried]
+                    shown = (min(took), statistics.median(took), percentile(took, 0.95), max(took))
+                    print(
+                        f"{name:24}{turns:>6} turns{'off' if resident else 'on':>9}"
+                        + "".join(f"{one:7.2f}" for one in shown)
+                        + f" {sum(given for _, given in tried)} of {rounds}, "
+                        f"load {os.getloadavg()[0]:.1f}",
+                        flush=True,
+                    )
+            stop_residents(environ)
+
+
+def _fill_first(home: Path, data: Path | None, most: int) -> int:
+    with Memory.open(home) as memory:
+        memory.remember(STORED)
+        memory.remember(RULE)
+        turns = 0
+        for _, chat in haystacks(data) if data and most else ():
+            if turns < most:
+                memory.import_(chat.conversations, embed=False)
+                turns += sum(len(one.turns) for one in chat.conversations)
+        memory.ready()
+        memory.reindex()
+        return turns
+
+
+def _first(environ: Mapping[str, str], name: str, number: str) -> tuple[float, bool]:
+    """Seconds of the first hook, and whether it gave what it should."""
+    stop_residents(environ)
+    event, more, wanted = FIRST[name]
+    transcript = Path(environ["HOME"]) / f"{name[:12]}-{number}.jsonl"
+    about = {"session_id": f"{name}-{number}", "cwd": "/", "transcript_path": str(transcript)}
+    command = [str(SCRIPT), "hook", "claude-code"]
+    line = {
+        "type": "user",
+        "uuid": f"u{number}",
+        "sessionId": about["session_id"],
+        "timestamp": "2026-05-04T09:00:00Z",
+        "message": {"role": "user", "content": SAID},
+    }
+    transcript.write_text(json.dumps(line) + "\n")
+    _forget_files(environ)
+    if more.get("source") == "compact":
+        told = json.dumps({"hook_event_name": "PreCompact", **about})
+        seconds_of(command, environ, told)
+    told = json.dumps({"hook_event_name": event, **about, **more})
+    seconds, out = seconds_of(command, environ, told)
+    return seconds, wanted in out
+
+
+def _forget_files(environ: Mapping[str, str]) -> None:
+    """Drop the disk cache: all of it, or of the files that a hook reads."""
+    os.sync()
+    try:
+        Path("/proc/sys/vm/drop_caches").write_text("3")
+    except OSError:
+        package = Path(__file__).resolve().parents[1] / "src"
+        for folder in (Path(sys.prefix), package, Path(environ["ANAPHORA_HOME"])):
+            for path in folder.rglob("*"):
+                if path.is_file():
+                    with path.open("rb") as file:
+                        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+@contextmanager
+def _busy(count: int) -> Iterator[None]:
+    """Beside so many processes that never rest."""
+    code = "while True: pass"
+    loops = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for loop in loops:
+            loop.kill()
+            loop.wait()
 
 
 def _fill(home: Path, data: Path | None) -> int:
@@ -156,7 +273,13 @@ def main() -> None:
         prog="python -m bench.hooks", description=(__doc__ or "").splitlines()[0]
     )
     parser.add_argument("--data", type=Path, help="the folder of shared data")
-    run(parser.parse_args().data)
+    parser.add_argument("--first", type=int, metavar="TIMES", help="only first hooks after a boot")
+    parser.add_argument("--busy", type=int, default=0, help="so many busy loops beside them")
+    args = parser.parse_args()
+    if args.first:
+        run_first(args.first, args.busy, args.data)
+    else:
+        run(args.data)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -24,8 +25,10 @@ from anaphora.container.view import cut_logs
 from anaphora.embed.minilm import MiniLM
 from anaphora.embed.resident import ResidentEmbedder
 from anaphora.embed.service import spec_for
+from anaphora.features.coding_agents.hooks.client import request_of
 from anaphora.features.coding_agents.hooks.session import open_memory
 from anaphora.system import resident
+from anaphora.system.environment import caller_mark
 from anaphora.system.heap import HeapWatch
 from anaphora.system.incidents import incidents
 
@@ -169,6 +172,59 @@ def test_killed_in_the_middle_the_next_hook_goes_on(environ: dict[str, str]) -> 
     assert two.prompt(ASKED) == ""
     assert until(lambda: pid_of(environ)) != first
     assert "5439" in until(lambda: agent(environ, "s3").prompt(ASKED))
+
+
+@pytest.mark.promise("hooks.once")
+@pytest.mark.parametrize("parts", [0, 1, 2], ids=["unread", "at-work", "answered"])
+@pytest.mark.parametrize("client", ["claude-code", "gemini"])
+def test_what_nobody_printed_was_not_given(
+    client: str, parts: int, environ: dict[str, str]
+) -> None:
+    """A caller goes away before it printed the answer: the next hook gives it, and only once."""
+    one = agent(environ, "s1")
+    write_transcript("claude-code", one.transcript, "s1", one.directory, [FACT])
+    one.tell("end", {})
+    until(lambda: agent(environ, "ready").prompt(ASKED))
+    two = agent(environ, "s2", client)
+    told = {"session_id": "s2", "cwd": str(two.directory), "prompt": ASKED}
+    name = "UserPromptSubmit" if client == "claude-code" else "BeforeAgent"
+    body = json.dumps({"hook_event_name": name, **told}).encode()
+    request = {**request_of({}, environ), "client": client, "body": body}
+    request |= {"stamp": resident.program_stamp(), "caller": caller_mark(environ)}
+    with resident.connect(environ) as caller:
+        caller.send_bytes(resident.packed(request))
+        answers = [resident.receive(caller, 20.0) for _ in range(parts)]
+    assert len(answers) < 2 or b"5439" in answers[1]["body"]
+    assert "5439" in two.prompt(ASKED)
+    assert two.prompt(ASKED) == ""
+
+
+@pytest.mark.promise("hooks.once")
+def test_a_process_that_hangs_costs_no_memory(environ: dict[str, str]) -> None:
+    """The hook answers by itself; what the other answers when it goes on is given to nobody."""
+    one = agent(environ, "s1")
+    write_transcript("claude-code", one.transcript, "s1", one.directory, [FACT])
+    one.tell("end", {})
+    two = agent(environ, "s2")
+    until(lambda: agent(environ, "ready").prompt(ASKED))
+    pid = with_resident(environ, lambda pid: os.kill(pid, signal.SIGSTOP))
+    assert "5439" in two.prompt(ASKED)
+    os.kill(pid, signal.SIGCONT)
+    assert until(lambda: pid_of(environ)) == pid
+    assert two.prompt(ASKED) == ""
+
+
+@pytest.mark.promise("resident.life")
+@pytest.mark.parametrize("gone", ["memory", "run"])
+def test_without_its_home_or_address_it_ends(gone: str, environ: dict[str, str]) -> None:
+    """A home that was deleted, or a socket that nobody finds: no process stays behind."""
+    one = agent(environ, "s1")
+    write_transcript("claude-code", one.transcript, "s1", one.directory, [FACT])
+    one.tell("end", {})
+    until(lambda: agent(environ, "s2").prompt(ASKED))
+    pid = pid_of(environ)
+    shutil.rmtree(one.directory.parent / gone)
+    until(lambda: not _is_running(pid))
 
 
 @pytest.mark.promise("resident.life")

@@ -47,6 +47,7 @@ class Desk:
     """One memory, and sessions of clients over it; `now` is its clock."""
 
     def __init__(self, home: Path) -> None:
+        self.home = home
         self.now = NOW
         self.memory = Memory.open(home, clock=lambda: self.now)
         assert self.memory.ready(60)
@@ -572,3 +573,30 @@ def test_last_sessions_tell_what_was_decided_and_left_open(desk: Desk, tmp_path:
     begun = desk.start(tideline)
     assert "1 to 6" in begun
     assert said not in begun
+
+
+WORDS_ALONE = (
+    ("Which port does the staging database of the ferry shop listen on?", "5439"),
+    ("Why did the nightly build job fail?", "disk of the build server"),
+    ("¿Cuánto cuesta el alquiler del almacén?", "700"),
+    ("Rename the variable of the parser, and add a retry to the webhook sender.", ""),
+    ("database", ""),
+)
+
+
+@pytest.mark.promise("hooks.life")
+@pytest.mark.parametrize(("prompt", "given"), WORDS_ALONE)
+def test_before_the_model_is_there_words_answer(prompt: str, given: str, shop: Desk) -> None:
+    """What shares most words of the prompt is given, and that is said; else nothing."""
+    with Memory.open(shop.home, warm=False, clock=lambda: NOW) as memory:
+        hooks = SessionHooks(
+            memory,
+            user=shop.home,
+            background=lambda _: None,
+            clock=NOW.timestamp,
+            patience=0.0,
+        )
+        told = {"hook_event_name": "UserPromptSubmit", "session_id": uuid4().hex, "prompt": prompt}
+        block = hooks.answer("claude-code", json.dumps(told).encode())
+    assert given in block if given else block == ""
+    assert ("unavailable: embeddings: only words were searched" in block) == bool(given)

@@ -48,6 +48,11 @@ MEMORY_EVIDENCE: Final = 0.75
 """The cosine of a memory and half of its share of the prompt's words, in sum, from which on it is
 worth it. It keeps as many as were put in before hits came in groups."""
 
+WORD_COVERAGE: Final = 0.5
+"""The share of the prompt's words from which a hit is worth it where there are no vectors."""
+FEWEST_WORDS: Final = 2
+"""And that so many words are."""
+
 EVIDENCE: Final = ("words", "meaning", "context")
 """The factors of a turn that say how much it is about the prompt."""
 

@@ -8,9 +8,11 @@ from typing import Final
 from anaphora.language.analyser import analyse, query_terms
 from anaphora.rank.relevance import (
     EVIDENCE,
+    FEWEST_WORDS,
     MEMORY_EVIDENCE,
     MEMORY_THRESHOLD,
     MOST_MEMORIES,
+    WORD_COVERAGE,
     TurnEvidence,
     is_worth_it,
 )
@@ -30,6 +32,11 @@ def turn_evidence(prompt: str, hit: SearchHit) -> TurnEvidence:
 
 def worth_showing(prompt: str, hits: Sequence[SearchHit]) -> list[SearchHit]:
     """Of the hits of a search, in their order, those that are likely to be relevant to a prompt."""
+    if not any(hit.factors.get("meaning") for hit in hits):
+        # There are no vectors while the model is loading.
+        terms = len(set(query_terms(prompt)))
+        least = max(WORD_COVERAGE, FEWEST_WORDS / max(1, terms))
+        return [hit for hit in hits if turn_evidence(prompt, hit).coverage >= least]
     turns = [hit for hit in hits if hit.kind == "turn"]
     turn_signals = [turn_evidence(prompt, hit) for hit in turns]
     worth = {hit.id for n, hit in enumerate(turns) if is_worth_it(turn_signals, n)}

@@ -250,7 +250,8 @@ def greet(
 ) -> tuple[MessageChannel, dict[str, Any]]:
     """A connection as of `reach`, and the answer to its first request. Raises `NoResident`.
 
-    A process of another version or environment refuses; that of another version ends then.
+    A process of another version or environment refuses; that of another version ends then. The
+    first answer to a hook says that it is at work, and the answer itself follows (`receive`).
     """
     greeting = {**request, "stamp": program_stamp(), "caller": caller_mark(environ)}
     began, is_started = time.monotonic(), not start
@@ -276,8 +277,16 @@ def ask(connection: MessageChannel, request: Mapping[str, Any], patience: float)
     """Send a request and wait at most so many seconds for its answer. Raises `NoResident`."""
     try:
         connection.send_bytes(packed(request))
+    except (OSError, ValueError) as error:
+        raise NoResident(str(error) or type(error).__name__) from error
+    return receive(connection, patience)
+
+
+def receive(connection: MessageChannel, patience: float) -> dict[str, Any]:
+    """Wait at most so many seconds for an answer, or the next part of it. Raises `NoResident`."""
+    try:
         if not connection.poll(patience):
-            raise NoResident(f"no answer within {patience:g} s")
+            raise NoResident(f"no answer within {patience:.0f} s")
         return unpacked(connection.recv_bytes())
     except (OSError, EOFError, ValueError) as error:
         raise NoResident(str(error) or type(error).__name__) from error

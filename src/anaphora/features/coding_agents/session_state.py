@@ -1,7 +1,8 @@
 """What a session of a coding agent contains already: what it was given unasked, and its transcript.
 
-What a session was given is noted as digests in a small file. If that file cannot be read or
-written, the session may be given something twice, which is no reason to fail.
+What a session was given is noted as digests in a small file, by whoever delivered it and after it
+did: what was not delivered was not given. If that file cannot be read or written, the session may
+be given something twice, which is no reason to fail.
 """
 
 from __future__ import annotations
@@ -48,15 +49,20 @@ class SessionState:
 
 
 class SessionStates:
-    """The state files of sessions in one folder."""
+    """The state files of sessions in one folder, for one answer: nothing is written here.
+
+    `noted` is the file to write once the answer was delivered, and its content; ("", "") for none.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self.noted = ("", "")
 
     def read(self, session: AgentSession) -> SessionState:
-        """The state of a session; that of a new one if there is none."""
+        """The state of a session after this answer; that of a new one if there is none."""
+        path, content = self._path(session), self.noted[1]
         try:
-            stored_state = json.loads(self._path(session).read_bytes())
+            stored_state = json.loads(content or path.read_bytes())
             return SessionState(
                 tuple(str(mark) for mark in stored_state["given"]), bool(stored_state["compacted"])
             )
@@ -64,15 +70,11 @@ class SessionStates:
             return SessionState()
 
     def write(self, session: AgentSession, state: SessionState) -> None:
-        """Store the state of a session, unless it is that of a new one and none is stored."""
+        """Note the state of a session, unless it is that of a new one and none is stored."""
         path = self._path(session)
-        if state == SessionState() and not path.exists():
-            return
-        with suppress(OSError):
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            temporary = path.with_suffix(f".{os.getpid()}.new")
-            temporary.write_text(json.dumps({"given": state.given, "compacted": state.compacted}))
-            temporary.replace(path)
+        if state != SessionState() or self.noted[0] or path.exists():
+            content = json.dumps({"given": state.given, "compacted": state.compacted})
+            self.noted = (str(path), content)
 
     def clean(self, now: float) -> None:
         """Delete files of inactive sessions, and unfinished temporary files."""

@@ -1,14 +1,18 @@
 """What a client's hook runs: it asks the resident process, prints the answer, and exits with 0.
 
 Errors never affect the client: they go to the log. Without a resident process the hook does the
-work itself. Nothing heavy is imported before that.
+work itself. Nothing heavy is imported before that. One request is answered once: only what this
+process printed counts as given, however many processes worked at it.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+import time
+from _thread import allocate_lock
 
+from anaphora.features.coding_agents.hooks.delivery import note_given
 from anaphora.system import resident
 from anaphora.system.environment import environment, passed_on, trial_namespace
 
@@ -17,40 +21,110 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any, Final
 
-PATIENCE: Final = 1.0
+LIMIT: Final = 9.0
+"""Seconds until a hook says nothing: clients wait 10, and would lose what comes later."""
+PATIENCE: Final = 2.0
 """Seconds that a hook waits for a resident process to start."""
 
+REST: Final = 0.5
+"""Seconds after that for what is left to do: the client would end the hook soon after."""
+
+_PART: Final = 0.2
+"""The part of its time that a hook waits for its own model."""
 _MOST: Final = 4_000_000
 
 
 def run_hook(client: str, place: Mapping[str, str]) -> None:
     """Answer one hook. `place` may have the options home, namespace and conversations."""
-    environ = environment()
+    ends, environ, deliver = time.monotonic() + LIMIT, environment(), _Delivery()
     request: dict[str, Any] = {"client": client}
     try:
         request["body"] = sys.stdin.buffer.read(_MOST)
         request |= request_of(place, environ)
         try:
-            output = str(resident.greet(environ, request, PATIENCE)[1]["body"], "utf-8")
+            answer = _ask_resident(environ, request, ends)
+            deliver(str(answer["body"], "utf-8"), answer["state_path"], answer["state"])
         except resident.NoResident as error:
-            if resident.idle_minutes(environ):
+            is_wanted = resident.idle_minutes(environ) > 0
+            if is_wanted:
                 report_quietly(
                     environ, error, request, note="answered without the resident process"
                 )
-            # Slower without the resident process, but with the same answer.
-            from anaphora.features.coding_agents.hooks.session import answer_alone
-
-            output = answer_alone(request)
-        if output:
-            sys.stdout.write(output + "\n")
-            sys.stdout.flush()
+            _answer_alone(request, deliver, ends, waits=not is_wanted)
     except BaseException as error:  # noqa: BLE001 - nothing may fail the client
         report_quietly(environ, error, request)
         # What the client expects to read if there is nothing to say.
         from anaphora.features.coding_agents.hooks.protocols import PROTOCOLS
 
-        if client in PROTOCOLS and (silence := PROTOCOLS[client].silence):
-            sys.stdout.write(silence + "\n")
+        deliver(PROTOCOLS[client].silence if client in PROTOCOLS else "")
+        if time.monotonic() > ends:
+            # What is still at work here must not hold the client up.
+            os._exit(0)
+
+
+class _Delivery:
+    """Prints an answer, but only one, and then notes what it gave."""
+
+    def __init__(self) -> None:
+        self._lock = allocate_lock()
+        self._done = False
+
+    def __call__(self, output: str, state_path: str = "", state: str = "") -> None:
+        with self._lock:
+            if self._done:
+                return
+            self._done = True
+            if output:
+                sys.stdout.write(output + "\n")
+                sys.stdout.flush()
+            note_given(state_path, state)
+
+
+def _ask_resident(
+    environ: Mapping[str, str], request: Mapping[str, Any], ends: float
+) -> dict[str, Any]:
+    """The answer of the resident process, which says before that it is at work. `NoResident`."""
+    with resident.greet(environ, request, PATIENCE)[0] as connection:
+        # What keeps it would keep this process as long, beside it.
+        return resident.receive(connection, max(0.0, ends - time.monotonic()))
+
+
+def _answer_alone(
+    request: Mapping[str, Any], deliver: _Delivery, ends: float, *, waits: bool
+) -> None:
+    """Answer in this process, if that can be done in time; `waits`: for the model, too.
+
+    Raises TimeoutError, and what goes wrong.
+    """
+    import threading
+
+    from anaphora.features.coding_agents.hooks.session import HookAnswer, answer_alone
+
+    def left() -> float:
+        return max(0.0, ends - time.monotonic())
+
+    answered, errors = threading.Event(), list[BaseException]()
+
+    def take(answer: HookAnswer) -> None:
+        deliver(answer.output, answer.state_path, answer.state)
+        answered.set()
+
+    def work() -> None:
+        try:
+            answer_alone(request, take, patience=_PART * left() if waits else 0.0)
+        except BaseException as error:  # noqa: BLE001 - raised below
+            errors.append(error)
+        answered.set()
+
+    worker = threading.Thread(target=work, daemon=True)
+    worker.start()
+    if not answered.wait(left()):
+        raise TimeoutError(f"no answer within {LIMIT:g} s")
+    worker.join(left() + REST)
+    if worker.is_alive():
+        os._exit(0)
+    if errors:
+        raise errors[0]
 
 
 def request_of(place: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, str]:

@@ -10,12 +10,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from contextvars import copy_context
+from dataclasses import dataclass
 from datetime import UTC
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anaphora.calls.caller import CallOrigin, called_from
+from anaphora.features.coding_agents.hooks.delivery import note_given
 from anaphora.features.coding_agents.hooks.protocols import (
     PROTOCOLS,
     HookEvent,
@@ -25,7 +27,7 @@ from anaphora.features.coding_agents.hooks.protocols import (
     read_event,
     read_payload,
 )
-from anaphora.features.coding_agents.session_context import SessionContext
+from anaphora.features.coding_agents.session_context import MODEL_PATIENCE, SessionContext
 from anaphora.features.coding_agents.session_state import SessionStates, states_folder
 from anaphora.features.coding_agents.session_transcripts import (
     LARGEST_AT_ONCE,
@@ -44,11 +46,24 @@ if TYPE_CHECKING:
 Background = Callable[[Callable[[], object]], None]
 
 
+@dataclass(frozen=True, slots=True)
+class HookAnswer:
+    """What to print for the client, and the state file to write (`note_given`) once it is printed.
+
+    Both are "" for nothing.
+    """
+
+    output: str
+    state_path: str = ""
+    state: str = ""
+
+
 class SessionHooks:
     """Answers the events of sessions over one memory. `background` runs work after the answer.
 
     `later` does so after some seconds. With it, turns that end within `reread` seconds after a
-    transcript was read are put off and read together; without it each is read at once.
+    transcript was read are put off and read together; without it each is read at once. `patience`
+    is how many seconds a prompt waits for the model before words answer alone.
     """
 
     def __init__(
@@ -60,63 +75,73 @@ class SessionHooks:
         clock: Callable[[], float],
         later: Later | None = None,
         reread: float = REREAD,
+        patience: float = MODEL_PATIENCE,
     ) -> None:
         self._memory = memory
+        self._patience = patience
         self._user = user
         self._clock = clock
         # Background work belongs to the same caller.
         self._background: Background = lambda work: background(partial(copy_context().run, work))
-        folder = states_folder(memory.home, memory.namespace)
-        self._states = SessionStates(folder)
+        self._folder = states_folder(memory.home, memory.namespace)
         self._transcripts = SessionTranscripts(
             memory,
-            folder,
+            self._folder,
             clock=clock,
             later=later and (lambda wait, work: later(wait, partial(copy_context().run, work))),
             reread=reread,
         )
-        self._context = SessionContext(
-            memory, self._states, _mask, self._transcripts.conversation_of
-        )
 
     def answer(self, client: str, body: bytes) -> str:
-        """The output for the client that told this as JSON.
+        """The output for the client that told this as JSON, which is given with it.
 
         Raises ValueError for another form, and `AnaphoraError` if memory fails.
         """
+        prepared = self.prepare(client, body)
+        note_given(prepared.state_path, prepared.state)
+        return prepared.output
+
+    def prepare(self, client: str, body: bytes) -> HookAnswer:
+        """The same for a caller that delivers the output and notes that itself."""
         event = read_event(client, read_payload(body), self._user)
         if event is None:
-            return PROTOCOLS[client].silence
-        origin = CallOrigin("hook", agent=client)
+            return HookAnswer(PROTOCOLS[client].silence)
+        origin, states = CallOrigin("hook", agent=client), SessionStates(self._folder)
         with called_from(origin), times_shown_in(lambda: self._memory.local_time.tzinfo or UTC):
-            return answer(event, self._read(event))
+            output = answer(event, self._read(event, self._context(states)))
+        return HookAnswer(output, *states.noted)
 
     def bearing(self, event: HookEvent) -> list[SearchHit]:
         """What is likely to be relevant to a prompt."""
-        return self._context.bearing(_session(event), event.prompt)
+        context = self._context(SessionStates(self._folder))
+        return list(context.bearing(_session(event), event.prompt).hits)
 
-    def _read(self, event: HookEvent) -> str:
+    def _context(self, states: SessionStates) -> SessionContext:
+        conversation_of = self._transcripts.conversation_of
+        return SessionContext(self._memory, states, _mask, conversation_of, patience=self._patience)
+
+    def _read(self, event: HookEvent, context: SessionContext) -> str:
         """The text for an event; "" for none."""
         session, transcripts = _session(event), self._transcripts
         if event.kind == "start":
-            self._background(lambda: self._states.clean(self._clock()))
+            self._background(lambda: SessionStates(self._folder).clean(self._clock()))
             # The last session is part of the block that this one starts with.
             self._catch_up(event, most=1, largest=LARGEST_AT_ONCE)
             self._background(lambda: self._catch_up(event))
-            return self._context.start(session)
+            return context.start(session)
         if event.kind == "prompt":
             restores = "after_compaction" not in PROTOCOLS[event.client].answered
-            if restores and self._context.has_lost(session, event.prompt):
-                text = self._restore(session)
+            if restores and context.has_lost(session, event.prompt):
+                text = self._restore(session, context)
             else:
-                text = self._context.prompt(session, event.prompt)
+                text = context.prompt(session, event.prompt)
             # The window of a session may be closed without an event.
             transcripts.put_off(session)
             return text
         if event.kind == "after_compaction":
-            return self._restore(session)
+            return self._restore(session, context)
         if event.kind == "before_compaction":
-            self._context.compact(session)
+            context.compact(session)
         self._background(
             lambda: transcripts.bring_in(
                 session, can_wait=event.kind == "turn_end", has_ended=event.kind == "end"
@@ -124,9 +149,9 @@ class SessionHooks:
         )
         return ""
 
-    def _restore(self, session: AgentSession) -> str:
+    def _restore(self, session: AgentSession, context: SessionContext) -> str:
         self._transcripts.bring_in(session)
-        return self._context.restore(session)
+        return context.restore(session)
 
     def _catch_up(self, event: HookEvent, **limits: int) -> None:
         """Import transcripts of other sessions that ended without an event."""
@@ -165,8 +190,13 @@ def variables_of(request: Mapping[str, Any]) -> dict[str, str]:
     return {name[1:]: text for name, text in request.items() if name.startswith("$")}
 
 
-def answer_alone(request: Mapping[str, Any]) -> str:
-    """Answer one hook in this process. Raises `AnaphoraError`."""
+def answer_alone(
+    request: Mapping[str, Any],
+    deliver: Callable[[HookAnswer], object],
+    *,
+    patience: float = MODEL_PATIENCE,
+) -> None:
+    """Answer one hook in this process, and do then what it leaves to do. Raises `AnaphoraError`."""
     from anaphora.settings import client_folders
 
     environ = variables_of(request)
@@ -177,11 +207,11 @@ def answer_alone(request: Mapping[str, Any]) -> str:
             user=client_folders(environ).user,
             background=waiting.append,
             clock=time.time,
+            patience=patience,
         )
-        output = hooks.answer(request["client"], request["body"])
+        deliver(hooks.prepare(request["client"], request["body"]))
         for work in waiting:
             try:
                 work()
             except Exception as error:  # noqa: BLE001 - the answer is ready, and later work goes on
                 report(environ, error, surface="hook", operation=operation_of(request))
-    return output

@@ -4,7 +4,9 @@ There are three requests: `hook` answers an event of a session, `hello` only com
 `hook` does too (the older process makes room), `embed` returns vectors of the bundled model. Each
 caller has a thread; background work runs after the requests, one item at a time. A crash loses
 nothing: acknowledged writes are on the disk, and callers do the work themselves or start another
-process.
+process. What a session was given is noted by the caller that printed it, never here.
+
+It listens before it imports what answers: the first hook learns at once that it is at work.
 """
 
 from __future__ import annotations
@@ -23,13 +25,6 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from anaphora.errors import AnaphoraError
-from anaphora.features.coding_agents.hooks.protocols import PROTOCOLS, operation_of
-from anaphora.features.coding_agents.hooks.session import (
-    SessionHooks,
-    answer_alone,
-    open_memory,
-    variables_of,
-)
 from anaphora.settings import client_folders, silence_libraries
 from anaphora.surfaces.logs import server_logs
 from anaphora.system import resident
@@ -42,6 +37,7 @@ if TYPE_CHECKING:
 
     from anaphora.api.memory import Memory
     from anaphora.embed.base import Embedder
+    from anaphora.features.coding_agents.hooks.session import HookAnswer, SessionHooks
 
 _LOOK: Final = 1.0
 _QUIET: Final = 10.0
@@ -63,22 +59,28 @@ class ResidentServer:
         self._environ = environ
         self._idle = idle
         self._lock = threading.Lock()
+        self._opening = threading.Lock()
         self._busy = 0
         self._used = time.monotonic()
         self._ending = threading.Event()
         self._hooks: dict[MemoryKey, SessionHooks] = {}
         self._memories: dict[MemoryKey, Memory] = {}
         self._later: SimpleQueue[Callable[[], object] | None] = SimpleQueue()
+        self._after: SimpleQueue[Callable[[], object]] = SimpleQueue()
         self._put_off: list[tuple[float, Callable[[], object]]] = []
         self._embedder: Embedder | None = None
         self._stamp = resident.program_stamp()
         self._caller = caller_mark(environ)
+        self._worker = threading.Thread(target=self._work, daemon=True)
+        self._seen_homes: set[Path] = set()
 
     def serve(self, listener: Listener) -> None:
-        """Accept connections until idle for long enough, or until a newer version asks."""
+        """Accept connections until idle for long enough, or until a newer version asks.
+
+        It ends, too, once what it serves is gone: its program, its address, or the homes.
+        """
         threading.Thread(target=self._listen, args=(listener,), daemon=True).start()
-        worker = threading.Thread(target=self._work, daemon=True)
-        worker.start()
+        self._worker.start()
         heap, tidied_at = HeapWatch(), 0.0
         while not self._ending.wait(_LOOK):
             now = time.monotonic()
@@ -92,18 +94,36 @@ class ResidentServer:
                 tidied_at = now
                 self._cut_logs()
             self._take_up(now)
-            if silent and self._later.empty() and not self._put_off:
+            if self._is_left(str(listener.address)) or (
+                silent and self._later.empty() and not self._put_off
+            ):
                 self._ending.set()
         listener.close()
+
+    def close(self) -> None:
+        """Finish what is under way, within some seconds; another process may listen meanwhile."""
         self._take_up(float("inf"))
         self._later.put(None)
-        worker.join(_CLOSING)
+        self._worker.join(_CLOSING)
         # Answers in progress are still sent, if they do not take long.
         end = time.monotonic() + _CLOSING
         while self._busy and time.monotonic() < end:
             time.sleep(0.005)
         for memory in self._memories.values():
             memory.close(_CLOSING)
+
+    def _is_left(self, address: str) -> bool:
+        """Whether what this process serves, or runs on, is gone."""
+        homes = {memory.home for memory in list(self._memories.values())}
+        present = {home for home in homes if home.exists()}
+        # A home that was not begun yet may still be.
+        self._seen_homes |= present
+        return (
+            bool(homes and homes <= self._seen_homes - present)
+            or (sys.platform != "win32" and not Path(address).exists())
+            or not Path(sys.executable).exists()
+            or resident.program_stamp() != self._stamp
+        )
 
     def _cut_logs(self) -> None:
         from anaphora.container.view import cut_logs
@@ -147,7 +167,15 @@ class ResidentServer:
             while not self._ending.is_set():
                 request = resident.unpacked(connection.recv_bytes(_MOST))
                 with self._counted():
-                    connection.send_bytes(resident.packed(self._answer(request)))
+                    answer = self._refusal(request)
+                    if answer is None and request.get("call") == "hook":
+                        connection.send_bytes(resident.packed({"pid": os.getpid()}))
+                    answer = answer or self._answer(request)
+                    # What is left to do, the loading of the model too, waits for the answer.
+                    with suppress(OSError):
+                        connection.send_bytes(resident.packed(answer))
+                    while not self._after.empty():
+                        self._later.put(self._after.get())
 
     @contextmanager
     def _counted(self) -> Iterator[None]:
@@ -160,21 +188,31 @@ class ResidentServer:
                 self._busy -= 1
                 self._used = time.monotonic()
 
+    def _refusal(self, request: Mapping[str, Any]) -> dict[str, Any] | None:
+        """The answer to a caller of another version or environment; None for any other."""
+        if request.get("call") not in {"hello", "hook"}:
+            return None
+        if not request.get("stamp") == self._stamp == resident.program_stamp():
+            # The installed program has changed: a new process will run the new version.
+            self._ending.set()
+            return {"refused": "another version"}
+        # The socket's name is a short hash, so two environments could share it.
+        if request.get("caller", self._caller) != self._caller:
+            return {"refused": "another environment"}
+        return None
+
     def _answer(self, request: dict[str, Any]) -> dict[str, Any]:
         """The answer; for a failed request, an error message."""
         try:
             call = request.get("call")
-            if call in {"hello", "hook"}:
-                if not request.get("stamp") == self._stamp == resident.program_stamp():
-                    # The installed program has changed: a new process will run the new version.
-                    self._ending.set()
-                    return {"refused": "another version"}
-                # The socket's name is a short hash, so two environments could share it.
-                if request.get("caller", self._caller) != self._caller:
-                    return {"refused": "another environment"}
+            if call == "hello":
+                return {"pid": os.getpid()}
+            if call == "hook":
+                answer = self._hook(request)
                 return {
-                    "pid": os.getpid(),
-                    "body": self._hook(request).encode() if call == "hook" else b"",
+                    "body": answer.output.encode(),
+                    "state_path": answer.state_path,
+                    "state": answer.state,
                 }
             if call == "embed":
                 return _embed(request)
@@ -186,25 +224,36 @@ class ResidentServer:
 
     # Hooks.
 
-    def _hook(self, request: dict[str, Any]) -> str:
+    def _hook(self, request: dict[str, Any]) -> HookAnswer:
+        from anaphora.features.coding_agents.hooks.protocols import PROTOCOLS
+        from anaphora.features.coding_agents.hooks.session import HookAnswer, answer_alone
+
         client = request["client"]
         try:
             if is_trial(request.get("namespace", "")):
                 # A trial's namespace is deleted next, and must not stay open here.
-                return answer_alone(request)
-            return self._hooks_of(request).answer(client, request["body"])
+                answers: list[HookAnswer] = []
+                answer_alone(request, answers.append)
+                return answers[0]
+            return self._hooks_of(request).prepare(client, request["body"])
         except BaseException as error:  # noqa: BLE001 - the client must never fail
             self._report(request, error)
-            return PROTOCOLS[client].silence if client in PROTOCOLS else ""
+            return HookAnswer(PROTOCOLS[client].silence if client in PROTOCOLS else "")
 
     def _hooks_of(self, request: dict[str, Any]) -> SessionHooks:
+        from anaphora.features.coding_agents.hooks.session import (
+            SessionHooks,
+            open_memory,
+            variables_of,
+        )
+
         def put_off(seconds: float, work: Callable[[], object]) -> None:
             with self._lock:
                 due_at = time.monotonic() + seconds
                 self._put_off.append((due_at, self._reported(request, work)))
 
         key = _memory_key(request)
-        with self._lock:
+        with self._opening:
             if key not in self._hooks:
                 if len(self._memories) >= _HOMES:
                     oldest = next(iter(self._memories))
@@ -215,15 +264,15 @@ class ResidentServer:
                 self._hooks[key] = SessionHooks(
                     memory,
                     user=user,
-                    background=lambda work: self._later.put(self._reported(request, work)),
+                    background=lambda work: self._after.put(self._reported(request, work)),
                     clock=time.time,
                     later=put_off,
                 )
                 # The first prompt follows within seconds; the model is loaded by then.
-                self._later.put(lambda: memory.ready(60))
+                self._after.put(lambda: memory.ready(60))
                 # A synced namespace is kept up to date while this process lives.
-                self._later.put(memory.sync.start)
-                self._later.put(memory.mirror.start)
+                self._after.put(memory.sync.start)
+                self._after.put(memory.mirror.start)
             return self._hooks[key]
 
     def _reported(
@@ -249,6 +298,9 @@ class ResidentServer:
                 work()
 
     def _report(self, request: Mapping[str, Any], error: BaseException) -> None:
+        from anaphora.features.coding_agents.hooks.protocols import operation_of
+        from anaphora.features.coding_agents.hooks.session import variables_of
+
         report(variables_of(request), error, surface="hook", operation=operation_of(request))
 
     @contextmanager
@@ -311,12 +363,15 @@ def main() -> None:
 
             family = "AF_PIPE" if sys.platform == "win32" else "AF_UNIX"
             listener = Listener(address, family, backlog=64, authkey=resident.pipe_key(environ))
+            server = ResidentServer(environ, idle=60 * minutes)
             try:
                 with server_logs(environ, "resident"):
-                    ResidentServer(environ, idle=60 * minutes).serve(listener)
+                    server.serve(listener)
             finally:
                 with suppress(OSError):
                     listener.close()
+        # The address is free: one of a newer version need not wait.
+        server.close()
     except BaseException as error:  # noqa: BLE001 - there is no terminal to report to
         report(environ, error, surface="resident", operation="start")
         os._exit(1)
