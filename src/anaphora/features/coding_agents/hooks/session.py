@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextvars import copy_context
 from datetime import UTC
 from functools import partial
@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anaphora.calls.caller import CallOrigin, called_from
+from anaphora.container.view import services_of
 from anaphora.features.coding_agents.hooks.protocols import (
     PROTOCOLS,
     HookEvent,
@@ -39,6 +40,7 @@ from anaphora.values.sessions import AgentSession
 
 if TYPE_CHECKING:
     from anaphora.api.memory import Memory
+    from anaphora.values.conversations import RelatedTurn
     from anaphora.values.search import SearchHit
 
 Background = Callable[[Callable[[], object]], None]
@@ -76,7 +78,11 @@ class SessionHooks:
             reread=reread,
         )
         self._context = SessionContext(
-            memory, self._states, _mask, self._transcripts.conversation_of
+            memory,
+            self._states,
+            _mask,
+            self._transcripts.conversation_of,
+            self._find_replacing,
         )
 
     def answer(self, client: str, body: bytes) -> str:
@@ -123,6 +129,12 @@ class SessionHooks:
             )
         )
         return ""
+
+    def _find_replacing(
+        self, turns: Iterable[tuple[str, int]]
+    ) -> Mapping[tuple[str, int], RelatedTurn]:
+        # The services of a home that was restored or sealed anew are others.
+        return services_of(self._memory).conversation.recall_turns.find_replacing(turns)
 
     def _restore(self, session: AgentSession) -> str:
         self._transcripts.bring_in(session)
