@@ -486,6 +486,21 @@ def test_a_rule_that_is_contradicted_says_so_and_leaves_when_it_is_settled(
     assert desk.memory.core_block().entries == ()
 
 
+@pytest.mark.promise("core.project")
+def test_a_label_tells_nothing_between_two_projects_of_one_name(desk: Desk, tmp_path: Path) -> None:
+    """What was said in the one, or names it as its source, opens the one alone."""
+    folders = [str(tmp_path / owner / "api") for owner in ("acme", "zeta")]
+    for folder in folders:
+        (Path(folder) / ".git").mkdir(parents=True)
+        (Path(folder) / ".git" / "config").write_text("")
+        desk.say(f"in-{Path(folder).parent.name}", "We begin.", directory=folder)
+    desk.keep("api: deploys always need the sign-off of Mara", conversation_id="in-acme")
+    desk.keep("api: deploys never go out on Fridays", source=folders[1])
+    acme, zeta = map(desk.start, folders)
+    assert ("Mara" in acme, "Fridays" in acme) == (True, False)
+    assert ("Mara" in zeta, "Fridays" in zeta) == (False, True)
+
+
 SAID = {
     "two house rules: always use uv, no emojis": "forget the rule about emojis and uv",
     "JSON is snake_case everywhere": "JSON is camelCase everywhere from now on",

@@ -17,6 +17,7 @@ _CHATTER: Final = 6
 _QUOTED: Final = 90
 """Characters of a text by which a line that quotes it is known."""
 _LEAST: Final = 12
+_DATED: Final = re.compile(r"^- (?:\d{4}-\d\d-\d\d |\d\d:\d\d \w+: )(?:user: )?")
 _MARKS: Final = ("(until ", "(replaced ", "(older", "not settled", "instead of")
 
 
@@ -148,11 +149,12 @@ def judge_blocks(blocks: Iterable[Block], sessions: Iterable[Session]) -> BlockV
 def _standing(item: str, held: Mapping[str, bool]) -> str:
     """What recall says of what a line quotes: the whole of a text, or its first part."""
     line, found = _plain(item), "unknown"
+    sentence = _DATED.sub("", line)
     for text, is_current in held.items():
         head = _plain(text)[:_QUOTED]
         # What stands in a mark is quoted as replaced.
         before, quoted, after = line.partition(head)
-        if not quoted and line.partition(": ")[2].strip(" ") in head:
+        if not quoted and len(sentence) >= _LEAST and sentence in _plain(text):
             # A sentence of it.
             before, quoted, after = "", head, ""
         if len(head) < _LEAST or not quoted or before.endswith('"'):

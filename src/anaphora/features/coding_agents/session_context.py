@@ -248,7 +248,7 @@ class SessionContext:
 
         chosen = choose_statements(
             conversation,
-            read_session(thread, rules, _LINE),
+            (stated for stated in read_session(thread, rules, _LINE) if stated.weight >= 0),
             lambda stated: find_newer(self._replacing, conversation, stated),
             set(),
             has_room,

@@ -28,7 +28,7 @@ class Belonging:
 
     `own` are its sessions, None where no project is meant: then nothing is foreign. `place` is its
     repository or folder, `foreign` are sessions, repositories and folders of others, `names` and
-    `others` what the one and the others are called, in small letters.
+    `others` what the one and the others are called, in small letters; `shared` is what both are.
     """
 
     own: frozenset[str] | None = None
@@ -36,6 +36,7 @@ class Belonging:
     foreign: frozenset[str] = frozenset()
     names: frozenset[str] = frozenset()
     others: frozenset[str] = frozenset()
+    shared: frozenset[str] = frozenset()
 
     def is_foreign(self, record: MemoryRecord) -> bool:
         """Whether a memory belongs to another project."""
@@ -48,8 +49,11 @@ class Belonging:
             labels.add(re.split(r"[./]", record.path)[0].casefold())
         if record.payload and (project_name := record.payload.get("project")):
             labels.add(_project_name(str(project_name)))
-        if labels & (self.names | self.others):
-            return not labels & self.names
+        if labels & self.names and not labels & self.shared:
+            return False
+        if labels & (self.others | self.shared):
+            # Of two projects of one name the label tells neither.
+            return not (labels & self.names and self._is_from_here(record))
         if self._is_from_here(record) or _OF_USER.search(record.text):
             return False
         return self.is_from_elsewhere(record)
@@ -96,6 +100,7 @@ def project_around(directory: str, places: SessionPlaces, indexed: Mapping[str, 
         frozenset(locations.keys() - sessions | foreign) - {"", home, directory},
         frozenset(names) - {""},
         frozenset(other_names - names) - {""},
+        frozenset(other_names & names) - {""},
     )
 
 

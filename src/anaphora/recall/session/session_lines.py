@@ -49,8 +49,8 @@ _VALUE: Final = re.compile(r"\d|`|(?<=[\w,] )[A-ZÀ-Þ]\w+")
 class Stated:
     """What a user stated in a turn.
 
-    `weight` is how much of a decision or of a value it tells (0: a question or a command), `turns`
-    are the indexes of the turns that say it, `whole` those that `text` quotes in full.
+    `weight` is how much of a decision or of a value it tells (0: a command, -1: a question),
+    `turns` are the indexes of the turns that say it, `whole` those that `text` quotes in full.
     """
 
     text: str
@@ -71,7 +71,7 @@ def read_session(thread: Thread, rules: Collection[str], most: int = CHARACTERS)
         text = _read_text(turn)
         if agreed := _read_agreement(thread.turns, index, text):
             # The question that it settles stands in it.
-            statements = [one for one in statements if one.turns[0] != index - 2 or one.weight]
+            statements = [one for one in statements if one.turns[0] != index - 2 or one.weight > 0]
             statements.append(agreed)
         elif not _is_chatter(text) and (stated := _strip_rules(text, rules)):
             shown = cut(stated, most)
@@ -196,9 +196,11 @@ def _is_chatter(text: str) -> bool:
 
 
 def _weigh(text: str) -> int:
-    """How much of a decision or of a value a turn states: 0 for a question, or a command."""
-    if len(text) > _PASTED or text.count("\n") >= _LINES or _asks(text):
+    """How much of a decision or of a value a turn states: 0 for a command, less for a question."""
+    if len(text) > _PASTED or text.count("\n") >= _LINES:
         return 0
+    if _asks(text):
+        return -1
     read, has_value = read_statement(text), _VALUE.search(text) is not None
     settles = read.settles or is_rule(text)
     weight = 3 * settles + 2 * read.changes + bool(read.subject) + has_value
