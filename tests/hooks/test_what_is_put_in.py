@@ -590,9 +590,11 @@ def test_last_sessions_tell_what_was_decided_and_left_open(desk: Desk, tmp_path:
 
 
 DECISIONS = (
-    *("we round per line, not on the sum", "let's go with UUIDs for the invoice ids"),
-    *("the API returns 422 for bad input", "we are dropping IE support"),
-    *("wir runden pro Zeile, nicht auf die Summe", "okay, dann also Postgres"),
+    *(
+        "we round per line, not on the sum",
+        "we are dropping IE support",
+        "okay, dann also Postgres",
+    ),
     *("wir haben uns auf Tailwind geeinigt", "on arrondit par ligne, pas sur le total"),
     *("on part sur Postgres", "plutôt une table par client"),
     *("redondeamos por línea, no sobre el total", "nos quedamos con Postgres"),
@@ -636,10 +638,9 @@ def test_what_was_agreed_opens_the_next_session(desk: Desk, tmp_path: Path, repl
 
 
 @pytest.mark.promise("hooks.marked")
-@pytest.mark.parametrize("later", ["turn", "memory", "unshown"])
-def test_a_replaced_value_is_marked_or_gives_way(desk: Desk, tmp_path: Path, later: str) -> None:
-    """As recall says at that moment: the value that holds stands in the block, the other one alone
-    never."""
+@pytest.mark.parametrize("later", ["memory", "unshown"])
+def test_a_replaced_value_is_marked(desk: Desk, tmp_path: Path, later: str) -> None:
+    """As recall says at that moment, with the value that holds, wherever that was told."""
     tideline, kestrel = projects(tmp_path)
     old = "the staging database is at db-stg.internal:6543"
     new = "ops moved staging over night, the database is at db-stg2.internal:6432 now"
@@ -649,13 +650,11 @@ def test_a_replaced_value_is_marked_or_gives_way(desk: Desk, tmp_path: Path, lat
         second = desk.keep("The staging database is at db-stg2.internal:6432.", days=1)
         desk.memory.settle_contradiction(second, first, "replaces")
     else:
-        folder = kestrel if later == "unshown" else tideline
-        desk.say("tuesday", new, "Noted.", days=1, directory=folder)
+        desk.say("tuesday", new, "Noted.", days=1, directory=kestrel)
     assert desk.memory.ready(60)
     begun = desk.start(tideline)
     assert "db-stg2.internal:6432" in begun
-    assert (old in begun) is (later != "turn")
-    assert (f'{old} (replaced on 2026-11-24 "' in begun) is (later != "turn")
+    assert f'{old} (replaced on 2026-11-24 "' in begun
 
 
 @pytest.mark.promise("hooks.once")
