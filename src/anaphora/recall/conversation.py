@@ -302,10 +302,13 @@ class ConversationRecall:
         judge = pair_judge(self._reader, self._judge, "turns")
 
         def look_up(best: Candidate, _: object) -> Iterator[tuple[Candidate, float]]:
-            own = table.conversation[int(scores.rows[best.index])]
+            own_code = table.conversation[int(scores.rows[best.index])]
             for turn, near in candidates.sharing(best):
                 # What an assistant says to it in the same session takes nothing back.
-                if not turn.assistant or table.conversation[int(scores.rows[turn.index])] != own:
+                if (
+                    not turn.assistant
+                    or table.conversation[int(scores.rows[turn.index])] != own_code
+                ):
                     yield turn, near
 
         replaced = {}
@@ -315,8 +318,8 @@ class ConversationRecall:
                 candidate = candidates.of_row(row)
                 newer = candidate and find_replacing(candidate, look_up, judge)
                 if newer is not None:
-                    told = self._describe_turn(table, int(scores.rows[newer.index]))
-                    replaced[conversation_id, index] = RelatedTurn(**told, text=newer.text)
+                    fields = self._describe_turn(table, int(scores.rows[newer.index]))
+                    replaced[conversation_id, index] = RelatedTurn(**fields, text=newer.text)
         return replaced
 
     def _score(self, run: QuestionRun) -> tuple[str | None, TurnScores]:

@@ -217,10 +217,10 @@ def find_replacing(
 ) -> Candidate | None:
     """What replaces a statement in the end, as `order_hits` judges it, whatever is asked."""
     groups = _Groups("", read_cues(""), (), look_up, True, judge, None)
-    newest, seen = candidate, {candidate.index}
-    while (newer := groups.replacing(newest)) is not None and newer.index not in seen:
+    newest, seen_indexes = candidate, {candidate.index}
+    while (newer := groups.replacing(newest)) is not None and newer.index not in seen_indexes:
         newest = newer
-        seen.add(newer.index)
+        seen_indexes.add(newer.index)
     return None if newest is candidate else newest
 
 

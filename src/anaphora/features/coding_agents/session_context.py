@@ -115,8 +115,8 @@ class SessionContext:
 
     def _begin(self, session: AgentSession, header: str, lines: Sequence[_Line]) -> str:
         """The block that a session begins with, or begins again: nothing else was given to it."""
-        given = [told for _, tells in lines for told in tells]
-        self._states.write(session, SessionState().add(given))
+        told_items = [item for _, items in lines for item in items]
+        self._states.write(session, SessionState().add(told_items))
         return _enclosed(header, [line for line, _ in lines])
 
     def prompt(self, session: AgentSession, prompt: str) -> str:
@@ -214,8 +214,8 @@ class SessionContext:
         if last_files := list(files)[-_MOST_FILES:]:
             changed = [(self._mask(f"- files changed: {', '.join(last_files)}"), ())]
             room -= sum(_cost(line) for line, _ in changed)
-        said = self._said(conversation, [rule.text for rule in warm.constraints], room)
-        return self._begin(session, LOST_HEADER, [*lines, *said, *changed])
+        said_lines = self._said(conversation, [rule.text for rule in warm.constraints], room)
+        return self._begin(session, LOST_HEADER, [*lines, *said_lines, *changed])
 
     def _said(self, conversation: str, rules: Sequence[str], room: int) -> list[_Line]:
         """What the user said in a conversation that matters most, in its order, beside the rules
@@ -254,8 +254,8 @@ class SessionContext:
             has_room,
         )
         lines = [
-            (render(one), tuple(Told("turn", f"{conversation}#{index}") for index in one.whole))
-            for one in chosen
+            (render(stated), tuple(Told("turn", f"{conversation}#{i}") for i in stated.whole))
+            for stated in chosen
         ]
         return [(LOST_HEADING, ()), *lines] if lines else []
 
@@ -277,12 +277,12 @@ def _fitting(lines: Iterable[_Line], room: int) -> list[_Line]:
     """The first lines that fit beside the frame."""
     room -= _FRAME
     fitting: list[_Line] = []
-    for line, told in lines:
+    for line, items in lines:
         cost = _cost(line)
         if cost > room:
             break
         room -= cost
-        fitting.append((line, told))
+        fitting.append((line, items))
     # No heading stands alone.
     return fitting[:-1] if fitting and not fitting[-1][0].startswith("- ") else fitting
 

@@ -71,7 +71,7 @@ def read_session(thread: Thread, rules: Collection[str], most: int = CHARACTERS)
         text = _read_text(turn)
         if agreed := _read_agreement(thread.turns, index, text):
             # The question that it settles stands in it.
-            statements = [one for one in statements if one.turns[0] != index - 2 or one.weight > 0]
+            statements = [row for row in statements if row.turns[0] != index - 2 or row.weight > 0]
             statements.append(agreed)
         elif not _is_chatter(text) and (stated := _strip_rules(text, rules)):
             shown = cut(stated, most)
