@@ -57,12 +57,15 @@ def test_what_one_session_says_reaches_the_next(client: str, root: Path) -> None
     begun = second.start()
     assert "Last sessions:" in begun
     assert "port 5439" in begun
-    given = second.prompt(ASKED)
+    # What stood in the block is not added again.
+    assert second.prompt(ASKED) == ""
+    third = agent(client, root, "33333333-aaaa-4bbb-8ccc-000000000003")
+    given = third.prompt(ASKED)
     assert "port 5439" in given
     # Nothing twice, and nothing where nothing fits.
-    assert second.prompt(ASKED) == ""
-    assert second.prompt("rename the variable foo to bar") == ""
-    assert second.prompt("go on") == ""
+    assert third.prompt(ASKED) == ""
+    assert third.prompt("rename the variable foo to bar") == ""
+    assert third.prompt("go on") == ""
     for block in (begun, given):
         assert strip_recalled(block).strip() == ""
         assert len(block.encode()) / TOKENS <= (500 if block is begun else 400)
@@ -205,7 +208,8 @@ def test_sessions_that_ended_without_a_word_come_in_with_the_next(root: Path) ->
             os.utime(place, (at, at))
     assert "5439" in now.start()
     assert sorted(place.name for place in states.glob("[0-9][0-9].*")) == ["29.7.new", "29.json"]
-    assert "5439" in now.prompt(ASKED)
+    other = agent("claude-code", root, "33333333-aaaa-4bbb-8ccc-000000000003")
+    assert "5439" in other.prompt(ASKED)
 
 
 @pytest.mark.promise("hooks.life")

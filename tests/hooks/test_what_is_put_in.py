@@ -487,6 +487,21 @@ def test_a_rule_that_is_contradicted_says_so_and_leaves_when_it_is_settled(
     assert desk.memory.core_block().entries == ()
 
 
+@pytest.mark.promise("core.project")
+def test_a_label_tells_nothing_between_two_projects_of_one_name(desk: Desk, tmp_path: Path) -> None:
+    """What was said in the one, or names it as its source, opens the one alone."""
+    folders = [str(tmp_path / owner / "api") for owner in ("acme", "zeta")]
+    for folder in folders:
+        (Path(folder) / ".git").mkdir(parents=True)
+        (Path(folder) / ".git" / "config").write_text("")
+        desk.say(f"in-{Path(folder).parent.name}", "We begin.", directory=folder)
+    desk.keep("api: deploys always need the sign-off of Mara", conversation_id="in-acme")
+    desk.keep("api: deploys never go out on Fridays", source=folders[1])
+    acme, zeta = map(desk.start, folders)
+    assert ("Mara" in acme, "Fridays" in acme) == (True, False)
+    assert ("Mara" in zeta, "Fridays" in zeta) == (False, True)
+
+
 SAID = {
     "two house rules: always use uv, no emojis": "forget the rule about emojis and uv",
     "JSON is snake_case everywhere": "JSON is camelCase everywhere from now on",
@@ -600,3 +615,140 @@ def test_before_the_model_is_there_words_answer(prompt: str, given: str, shop: D
         block = hooks.answer("claude-code", json.dumps(told).encode())
     assert given in block if given else block == ""
     assert ("unavailable: embeddings: only words were searched" in block) == bool(given)
+
+
+DECISIONS = (
+    *(
+        "we round per line, not on the sum",
+        "we are dropping IE support",
+        "okay, dann also Postgres",
+    ),
+    *("wir haben uns auf Tailwind geeinigt", "on arrondit par ligne, pas sur le total"),
+    *("on part sur Postgres", "plutôt une table par client"),
+    *("redondeamos por línea, no sobre el total", "nos quedamos con Postgres"),
+    *("mejor una tabla por cliente", "ficamos com o Postgres, não com o MySQL"),
+)
+AGREED = {
+    "ok 409": ("what if an invoice is paid?", "I would answer 409 Conflict, with its id."),
+    "yes, do it": ("the queue is slow", "Shall I move the queue to Redis streams?"),
+    "Postgres": ("we need a store", "Which database shall we take?"),
+    "ja, mach das": ("die Warteschlange ist langsam", "Soll ich auf Redis umstellen?"),
+    "d'accord, 409": ("et si la facture est payée ?", "Je répondrais 409 Conflict."),
+    "vale, 409": ("¿y si la factura está pagada?", "Yo respondería 409 Conflict."),
+}
+
+
+@pytest.mark.promise("hooks.sessions")
+@pytest.mark.parametrize("decided", DECISIONS)
+def test_a_decision_opens_the_next_session(desk: Desk, tmp_path: Path, decided: str) -> None:
+    """Said plainly, in the midst of chatter, tasks and questions, in any language."""
+    tideline, _ = projects(tmp_path)
+    turns = [decided]
+    for number in range(8):
+        turns[:0] = [f"add test number {number} for the parser", "Added."]
+        turns += ["Done.", f"what does function {number} do?", "It parses."]
+        turns += ["ok", "Good.", "run the tests"]
+    desk.say("monday", *turns, "Good.", days=2, directory=tideline)
+    assert decided in desk.start(tideline).partition("Last sessions:")[2]
+
+
+@pytest.mark.promise("hooks.sessions")
+@pytest.mark.parametrize("reply", AGREED)
+def test_what_was_agreed_opens_the_next_session(desk: Desk, tmp_path: Path, reply: str) -> None:
+    """A short reply says what it takes; to what was done or greeted it is small talk."""
+    tideline, _ = projects(tmp_path)
+    said, proposal = AGREED[reply]
+    desk.say("monday", said, proposal, reply, "Done.", "ok", "Bye.", days=2, directory=tideline)
+    begun = desk.start(tideline)
+    assert f"{reply} (to " in begun
+    assert f'"{proposal}")' in begun
+    assert begun.count("(to ") == 1
+
+
+@pytest.mark.promise("hooks.marked")
+@pytest.mark.parametrize("later", ["memory", "unshown"])
+def test_a_replaced_value_is_marked(desk: Desk, tmp_path: Path, later: str) -> None:
+    """As recall says at that moment, with the value that holds, wherever that was told."""
+    tideline, kestrel = projects(tmp_path)
+    old = "the staging database is at db-stg.internal:6543"
+    new = "ops moved staging over night, the database is at db-stg2.internal:6432 now"
+    desk.say("monday", old, "Noted.", days=4, directory=tideline)
+    if later == "memory":
+        first = desk.keep("The staging database is at db-stg.internal:6543.", days=4)
+        second = desk.keep("The staging database is at db-stg2.internal:6432.", days=1)
+        desk.memory.settle_contradiction(second, first, "replaces")
+    else:
+        desk.say("tuesday", new, "Noted.", days=1, directory=kestrel)
+    assert desk.memory.ready(60)
+    begun = desk.start(tideline)
+    assert "db-stg2.internal:6432" in begun
+    assert f'{old} (replaced on 2026-11-24 "' in begun
+
+
+@pytest.mark.promise("hooks.once")
+def test_what_opened_a_session_is_not_put_in_again(desk: Desk, tmp_path: Path) -> None:
+    """Neither a turn of the last sessions, nor a rule; what was cut off was not given."""
+    tideline, _ = projects(tmp_path)
+    said = "The export goes to the tax adviser as DATEV, on every first Monday."
+    long = f"The export to the bank of the harbour goes {'by night and ' * 9}at 04:15."
+    rule = "Always sign off commits of the export with git commit -s."
+    desk.say("monday", said, "Noted.", long, "Noted.", days=2, directory=tideline)
+    desk.keep(rule, days=2)
+    assert desk.memory.ready(60)
+    asked = {
+        "on which day does the export go to the tax adviser?": "DATEV",
+        "how do I sign off commits of the export?": "sign off",
+        "at what time does the export go to the bank of the harbour?": "04:15",
+    }
+    session = uuid4().hex
+    more = {"session_id": session, "cwd": tideline}
+    begun = desk.tell("SessionStart", source="startup", **more)
+    for question, answer in asked.items():
+        assert answer in desk.prompt(question, cwd=tideline)
+        assert (answer in desk.prompt(question, **more)) is (answer not in begun)
+    # A session that begins anew has none of it.
+    desk.tell("SessionStart", source="clear", **more)
+    assert "04:15" in desk.prompt("when does the export go to the bank of the harbour?", **more)
+
+
+@pytest.mark.promise("hooks.compaction")
+def test_rules_come_back_after_a_compaction_and_chatter_does_not(
+    desk: Desk, tmp_path: Path
+) -> None:
+    """Rules first, then what was said here that matters, marked where this session changed it."""
+    tideline, _ = projects(tmp_path)
+    desk.say("monday", "never use floats for money", "Ok.", days=3, directory=tideline)
+    desk.keep("Always sign off commits.", days=3)
+    lines = []
+    said = (
+        *("hi!", "we round per line, not on the sum", "run the tests", "commit"),
+        *("the limit of the queue is 250 jobs", "the limit of the queue is 400 jobs now"),
+        *("commit it, and never put names into messages", "thanks, that's it for today"),
+    )
+    for number, text in enumerate(said):
+        for role, words in (("user", text), ("assistant", "Good.")):
+            at = NOW + timedelta(minutes=number, seconds=role == "assistant")
+            content = [{"type": "text", "text": words}]
+            lines.append(
+                {
+                    "type": role,
+                    "uuid": f"{number}{role}",
+                    "sessionId": "s",
+                    "cwd": tideline,
+                    "timestamp": f"{at:%Y-%m-%dT%H:%M:%S}Z",
+                    "message": {"role": role, "content": content},
+                }
+            )
+    transcript = tmp_path / "s.jsonl"
+    transcript.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    more = {"session_id": "s", "cwd": tideline, "transcript_path": str(transcript)}
+    desk.now = NOW + timedelta(hours=1)
+    desk.tell("PreCompact", trigger="auto", **more)
+    rules, heading, rest = desk.tell("SessionStart", source="compact", **more).partition(
+        "Said earlier in this session:"
+    )
+    assert heading
+    for rule in ("never use floats", "Always sign off", "- 2026-11-25 never put names into"):
+        assert rule in rules
+    items = [line.partition(" UTC: ")[2] for line in rest.splitlines() if line.startswith("- ")]
+    assert items == [said[1], said[5]]

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from bench.figures import Figure, keep, percentile
-from tools.week.judge import Verdict, failed_starts, judge
+from tools.week.judge import Verdict, failed_starts, judge, judge_blocks
 from tools.week.player import Played, WeekPlayer
 from tools.week.story import read_story
 
@@ -42,6 +42,7 @@ def figures_of(played: Played, verdicts: Sequence[Verdict]) -> list[Figure]:
     codes = [given.code for given in (*prompts, *played.others)]
     codes += [given.code for _, given in played.starts]
     sizes = [token_cost(text) for _, text in starts]
+    blocks = judge_blocks(played.blocks, read_story())
     return [
         Figure("sessions", len(starts)),
         Figure("prompts", len(verdicts)),
@@ -59,6 +60,13 @@ def figures_of(played: Played, verdicts: Sequence[Verdict]) -> list[Figure]:
         Figure("outdated values without a mark", sum(len(v.outdated) for v in verdicts)),
         Figure("starts without a rule that holds, or with one that does not",
                len(failed_starts(starts))),
+        Figure("lines of the blocks at a start and after a compaction", blocks.lines),
+        Figure("of these: true by what recall gives at that moment", blocks.current),
+        Figure("of these: replaced by what recall gives, and marked so", blocks.marked),
+        Figure("of these: replaced by what recall gives, unmarked", len(blocks.stale)),
+        Figure("of these: not found by recall", len(blocks.unknown)),
+        Figure("of these: small talk", len(blocks.small_talk)),
+        Figure("of these: told again with the first prompt", len(blocks.again)),
         Figure("tokens a prompt", sum(token_cost(g.text) for g in prompts) / len(prompts)),
         Figure("tokens of the block at the start, least", min(sizes)),
         Figure("tokens of the block at the start, most", max(sizes)),
@@ -87,6 +95,15 @@ def report(runs: Mapping[str, tuple[Played, list[Verdict]]]) -> None:
         for verdict in verdicts:
             if verdict.met_by == "missed":
                 print(f"  {verdict.session}: {verdict.prompt}")
+        blocks = judge_blocks(played.blocks, read_story())
+        for what, lines in (
+            ("unmarked", blocks.stale),
+            ("not found", blocks.unknown),
+            ("small talk", blocks.small_talk),
+            ("again", blocks.again),
+        ):
+            for line in lines:
+                print(f"  {what}: {line}")
         print("\n".join(failed_starts((session, start.text) for session, start in played.starts)))
 
 

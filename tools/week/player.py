@@ -13,15 +13,18 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from bench.hooks import residents, started_server
 from bench.measuring import memory_of, processor_time, size_of, user_environment
 from tools.week.clock import MovedClock
 from tools.week.story import Prompt, Session
 from tools.week.transcripts import Transcript
+
+from anaphora import Memory
 
 PROGRAM: Final = str(Path(sys.executable).with_name("anaphora"))
 CONFIGURATION: Final[Mapping[str, str]] = {
@@ -34,6 +37,7 @@ _PROMPTS: Final = {"gemini": "BeforeAgent"}
 _QUIET: Final = 0.5
 _LONGEST: Final = 60.0
 _BARE: Final = 15
+_ASKED_HITS: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +49,22 @@ class HookAnswer:
     code: int
 
 
+@dataclass(frozen=True, slots=True)
+class Block:
+    """What a session was given unasked, at its start or after a compaction.
+
+    `held` are the texts that `recall` found for the story's questions and the block's lines at that
+    moment, each with whether it was told as what holds; `next_prompt` is what came with the prompt
+    after it.
+    """
+
+    session: Session
+    kind: Literal["start", "restore"]
+    text: str
+    held: Mapping[str, bool]
+    next_prompt: str = ""
+
+
 @dataclass(slots=True)
 class Played:
     """What came of a week: what each session and each prompt was given, and what it cost.
@@ -54,6 +74,7 @@ class Played:
     """
 
     starts: list[tuple[Session, HookAnswer]] = field(default_factory=list)
+    blocks: list[Block] = field(default_factory=list)
     prompts: list[tuple[Session, Prompt, HookAnswer]] = field(default_factory=list)
     others: list[HookAnswer] = field(default_factory=list)
     incidents: list[str] = field(default_factory=list)
@@ -80,11 +101,15 @@ class WeekPlayer:
         # The home is where the program puts it by itself.
         del self._environ["ANAPHORA_HOME"]
         self._hooks: dict[str, Mapping[str, str]] = {}
+        self._asked: dict[str, list[str]] = {}
 
     def play(self, sessions: Sequence[Session]) -> Played:
         """The whole week. Processes that it started are ended."""
         played = Played()
         self._clock.set(sessions[0].at)
+        for session in sessions:
+            asked = self._asked.setdefault(session.project, [])
+            asked += [prompt.text for prompt in session.prompts if prompt.expected.needs]
         for client in sorted({session.client for session in sessions}):
             self._set_up(client)
         try:
@@ -122,12 +147,16 @@ class WeekPlayer:
         }
         start = self._hook(session.client, "SessionStart", common | {"source": "startup"})
         played.starts.append((session, start))
+        held = self._find_held(session, project, start.text, session.at)
+        began = Block(session, "start", start.text, held)
+        given: list[str] = []
         server = started_server(self._environ, str(project)) if self._stores else None
         for prompt in session.prompts:
             self._clock.set(prompt.at)
             event = _PROMPTS.get(session.client, "UserPromptSubmit")
             answer = self._hook(session.client, event, common | {"prompt": prompt.text})
             played.prompts.append((session, prompt, answer))
+            given.append(answer.text)
             transcript.add(prompt, answer.text)
             for fact in prompt.facts if server else ():
                 assert server is not None
@@ -136,10 +165,38 @@ class WeekPlayer:
                 played.others.append(self._hook(session.client, "Stop", common))
         if server is not None:
             server.finish()
+        played.blocks.append(replace(began, next_prompt=given[0]))
+        if session.client == "claude-code":
+            self._hook(session.client, "PreCompact", common | {"trigger": "auto"})
+            lost = self._hook(session.client, "SessionStart", common | {"source": "compact"})
+            held = self._find_held(session, project, lost.text, session.prompts[-1].at)
+            played.blocks.append(Block(session, "restore", lost.text, held))
         if not session.crashes and "SessionEnd" in self._hooks[session.client]:
             ended = common | {"reason": "prompt_input_exit"}
             played.others.append(self._hook(session.client, "SessionEnd", ended))
         self._wait_until_quiet()
+
+    def _find_held(
+        self, session: Session, project: Path, block: str, now: datetime
+    ) -> dict[str, bool]:
+        """What recall says at this moment, by its texts: whether each is what holds."""
+        held: dict[str, bool] = {}
+        lines = [line[2:] for line in block.splitlines() if line.startswith("- ")]
+        home = self._root / "data" / "anaphora"
+        with Memory.open(home, clock=lambda: now) as memory:
+            for question in (*self._asked[session.project], *lines):
+                found = memory.search(
+                    question,
+                    kinds=("memory", "turn"),
+                    directory=str(project),
+                    top_k=_ASKED_HITS,
+                    min_confidence=0.0,
+                    read=0,
+                    budget=1 << 30,
+                )
+                for hit in found.hits:
+                    held[hit.text] = held.get(hit.text, True) and hit.current
+        return held
 
     def _hook(self, client: str, event: str, fields: Mapping[str, str]) -> HookAnswer:
         line = self._hooks[client].get(event)

@@ -15,6 +15,11 @@ def cut_logs(view: NamespaceView) -> None:
     view._container.cut_logs()
 
 
+def services_of(view: NamespaceView) -> NamespaceServices:
+    """The services of a view's namespace, for what a feature does beside its calls."""
+    return view._services()
+
+
 class NamespaceView:
     """One namespace of an open home."""
 

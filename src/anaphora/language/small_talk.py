@@ -38,14 +38,17 @@ def asks_nothing(prompt: str) -> bool:
     return not asks and not _words(_without(remaining, "commands"), prompt)
 
 
-def is_small_talk(text: str) -> bool:
-    """Whether a turn has nothing to search for later: "ok", "good night, Noor"."""
+def is_small_talk(text: str, most: int = 0) -> bool:
+    """Whether a turn has nothing to search for later: "ok", "good night, Noor".
+
+    It has at most so many words beside that.
+    """
     if len(text) > LONGEST:
         return False
     remaining = _without(typed_text(text), "phatic")
     if not _asks(remaining):
         remaining = _without(remaining, "commands")
-    return not _words(remaining, text)
+    return len(_words(remaining, text)) <= most
 
 
 def begins_as_question(text: str) -> bool:

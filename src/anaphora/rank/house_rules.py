@@ -14,7 +14,7 @@ from typing import Final
 
 from anaphora.language.folding import typed_text
 from anaphora.language.languages.language import languages
-from anaphora.language.small_talk import QUESTION_MARKS
+from anaphora.language.small_talk import QUESTION_MARKS, is_small_talk
 from anaphora.rank.contradiction import seem_to_contradict
 from anaphora.rank.statements import read_statement, words_of
 
@@ -26,6 +26,7 @@ _AGAIN: Final = 0.8
 _ENDED: Final = 0.5
 """The words of a rule, as a share, of which a later sentence says that it is so no longer."""
 _LISTED: Final = re.compile(r",\s*(?:and\s+)?")
+_CONJUNCTION: Final = re.compile(r"(?:and|und|et|y|e)\s+", re.IGNORECASE)
 _OF_RULES: Final = words_of("rule rules house always never ever use everywhere convention from on")
 _ABOUT_SELF: Final = re.compile(r"\bI\b|\bi (?:always|never)\b|\bit (?:always|never)\b")
 
@@ -51,6 +52,14 @@ def is_rule(sentence: str) -> bool:
         return False
     read = read_statement(sentence)
     return bool(read.words) and not (read.asks or read.unknown or read.tentative or read.complains)
+
+
+def rule_of(sentence: str) -> str:
+    """A rule without small talk or a command before it: "commit it, and never …"; others as they
+    are."""
+    talk, comma, rule = sentence.partition(",")
+    rule = _CONJUNCTION.sub("", rule.strip())
+    return rule if comma and is_small_talk(talk) and is_rule(rule) else sentence
 
 
 def repeats_rule(later: str, rule: str) -> bool:

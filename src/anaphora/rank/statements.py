@@ -280,6 +280,26 @@ class StatementReading:
         return self._has_cue("complaint")
 
     @cached_property
+    def decided(self) -> bool:
+        """It says in so many words that something was decided."""
+        return self._has_cue("decided")
+
+    @cached_property
+    def settles(self) -> bool:
+        """It tells how something is done from now on, as a decision does."""
+        return self.decided or self._has_cue("settles")
+
+    @cached_property
+    def proposes(self) -> bool:
+        """It proposes something."""
+        return self._has_cue("proposes")
+
+    @cached_property
+    def assents(self) -> bool:
+        """It begins with a word that takes what was proposed."""
+        return _compile_cue("assents", self.code).match(self._lower_head) is not None
+
+    @cached_property
     def keys(self) -> StatementKeys:
         """What it is about, and what it says of that; the speaker is not known."""
         segments, paths = self.segments, _PATH.findall(self.text)

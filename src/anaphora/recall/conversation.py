@@ -8,7 +8,7 @@ says so.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
@@ -45,7 +45,7 @@ from anaphora.rank.turns import (
     score_turns,
 )
 from anaphora.reading.inputs import said_text, statement_text
-from anaphora.recall.currency import Candidate, Placed, order_hits
+from anaphora.recall.currency import Candidate, Placed, find_replacing, order_hits
 from anaphora.recall.likelihood import with_floor
 from anaphora.recall.narrowing import (
     choose_rows,
@@ -278,6 +278,49 @@ class ConversationRecall:
         hits, answer_probability = self._fill(run, meaning, scores, HitLimits(top_k))
         degradations = (*question.notices, *run.degraded)
         return Recall(hits, degradations, confidence=answer_probability, notices=tuple(run.notices))
+
+    def find_replacing(
+        self, turns: Iterable[tuple[str, int]]
+    ) -> dict[tuple[str, int], RelatedTurn]:
+        """What replaced turns (conversation, index), as the same turns are marked when they are
+        recalled. What holds is not among them."""
+        _, view = self._index.synced_view(None, embed="none")
+        table = view.table
+        run = QuestionRun(view, view.all_rows, prepare("", self._clock), self._clock().timestamp())
+        # As near to what is asked as any: all that was said is compared.
+        scores = score_by("meaning", np.ones(len(view), np.float32))
+        candidates = TurnCandidates(
+            run,
+            scores,
+            HitLimits(1),
+            self._weights,
+            PassageFinder(view, (), lambda: None, self._cut),
+            lambda rows: self._read_texts(view, rows),
+            self._embedder.calibration.alike.apply,
+            self._shared,
+        )
+        judge = pair_judge(self._reader, self._judge, "turns")
+
+        def look_up(best: Candidate, _: object) -> Iterator[tuple[Candidate, float]]:
+            own_code = table.conversation[int(scores.rows[best.index])]
+            for turn, near in candidates.sharing(best):
+                # What an assistant says to it in the same session takes nothing back.
+                if (
+                    not turn.assistant
+                    or table.conversation[int(scores.rows[turn.index])] != own_code
+                ):
+                    yield turn, near
+
+        replaced = {}
+        for conversation_id, index in turns:
+            rows = view.rows(conversation_id)
+            for row in rows[table.position[rows] == index].tolist():
+                candidate = candidates.of_row(row)
+                newer = candidate and find_replacing(candidate, look_up, judge)
+                if newer is not None:
+                    fields = self._describe_turn(table, int(scores.rows[newer.index]))
+                    replaced[conversation_id, index] = RelatedTurn(**fields, text=newer.text)
+        return replaced
 
     def _score(self, run: QuestionRun) -> tuple[str | None, TurnScores]:
         """Score the rows by what the mode asks for, by words alone where vectors cannot be had.

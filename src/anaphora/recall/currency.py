@@ -212,6 +212,18 @@ def order_hits(
     )
 
 
+def find_replacing(
+    candidate: Candidate, look_up: Lookup, judge: PairJudge = judge_pairs
+) -> Candidate | None:
+    """What replaces a statement in the end, as `order_hits` judges it, whatever is asked."""
+    groups = _Groups("", read_cues(""), (), look_up, True, judge, None)
+    newest, seen_indexes = candidate, {candidate.index}
+    while (newer := groups.replacing(newest)) is not None and newer.index not in seen_indexes:
+        newest = newer
+        seen_indexes.add(newer.index)
+    return None if newest is candidate else newest
+
+
 @dataclass(frozen=True, slots=True)
 class _Mark:
     """The index of what replaced a statement, in the end, and why."""
@@ -274,6 +286,15 @@ class _Groups:
                 self._made += 1
             yield from self._place(*group, group_score, shown_groups)
             shown_groups += bool(group[0])
+
+    def replacing(self, best: Candidate) -> Candidate | None:
+        """What replaces one, among what says most of the same."""
+        pairs = {hit.index: (hit, near) for hit, near in self._look_up(best, ())}
+        pairs.pop(best.index, None)
+        closeness = {index: near for index, (_, near) in pairs.items()}
+        followers = [hit for hit, _ in pairs.values()]
+        mark = self._judge(best, followers, closeness)[1].get(best.index)
+        return None if mark is None else pairs[mark.newer][0]
 
     def _place(
         self, front: Sequence[Candidate], marks: _Marks, standing: float, number: int

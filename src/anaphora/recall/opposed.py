@@ -7,7 +7,7 @@ is older where the memory was replaced, or declared wrong.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, TypeAlias
@@ -33,7 +33,7 @@ _CHAIN: Final = 6
 
 
 @dataclass(frozen=True, slots=True)
-class _OpposedPair:
+class OpposedPair:
     """Two memories of which one speaks against the other; `ended` does not hold any more."""
 
     one: MemoryRecord
@@ -41,7 +41,7 @@ class _OpposedPair:
     ended: bool
 
 
-OpposedPairs: TypeAlias = tuple[_OpposedPair, ...]
+OpposedPairs: TypeAlias = tuple[OpposedPair, ...]
 
 
 def mark_opposed(
@@ -57,7 +57,7 @@ def mark_opposed(
     ids = tuple(sorted({hit.id for hit in near if hit.kind == "memory"}))
     if not ids:
         return recall
-    pairs = reads.of(records.version(), ids, lambda: tuple(_find_pairs(records, ids)))
+    pairs = reads.of(records.version(), ids, lambda: tuple(find_pairs(records, ids)))
     if not pairs:
         return recall
     return replace(
@@ -117,9 +117,10 @@ def render_opposing(memories: Iterable[RelatedMemory], since: datetime) -> str:
     )
 
 
-def _find_pairs(records: Records, ids: Iterable[str]) -> Iterator[_OpposedPair]:
+def find_pairs(records: Records, ids: Collection[str]) -> Iterator[OpposedPair]:
+    """The pairs of which one memory has one of these ids, or follows on or comes before one."""
     for older, newer in open_contradictions(records, ids):
-        yield _OpposedPair(older, newer, ended=False)
+        yield OpposedPair(older, newer, ended=False)
     links = records.links(ids, CONTRADICTION)
     by_id = records.many(
         {*ids, *(end for link in links for end in (link.record_id, link.other_id))}
@@ -135,14 +136,14 @@ def _find_pairs(records: Records, ids: Iterable[str]) -> Iterator[_OpposedPair]:
         for _ in range(_CHAIN):
             newest = by_id.get(newest.superseded_by or "", newest)
         if record.valid_to is not None and newest is not record and _is_current(newest):
-            yield _OpposedPair(record, newest, ended=True)
+            yield OpposedPair(record, newest, ended=True)
 
 
 def _is_current(record: MemoryRecord) -> bool:
     return record.valid_to is None and not record.forgotten
 
 
-def _mark(hit: SearchHit, pairs: Iterable[_OpposedPair]) -> SearchHit:
+def _mark(hit: SearchHit, pairs: Iterable[OpposedPair]) -> SearchHit:
     lines: list[str] = []
     against: list[str] = []
     for pair in pairs:
@@ -167,26 +168,29 @@ def _mark(hit: SearchHit, pairs: Iterable[_OpposedPair]) -> SearchHit:
     )
 
 
-def _find_opposed(hit: SearchHit, pair: _OpposedPair) -> MemoryRecord | None:
+def _find_opposed(hit: SearchHit, pair: OpposedPair) -> MemoryRecord | None:
     """The memory of a pair that speaks against a hit; None where none does."""
     if hit.kind == "memory":
         if pair.ended:
             # An ended one is found as history alone, and says so.
             return None
         return {pair.one.id: pair.other, pair.other.id: pair.one}.get(hit.id)
-    if hit.kind != "turn":
-        return None
-    later = hit.ts is not None and hit.ts > pair.other.created_at
-    if _repeats(hit, pair.one, pair.other) and not later:
+    return find_opposed_turn(hit.text, hit.ts, pair) if hit.kind == "turn" else None
+
+
+def find_opposed_turn(text: str, ts: datetime | None, pair: OpposedPair) -> MemoryRecord | None:
+    """The memory of a pair that speaks against what a turn says; None where none does."""
+    later = ts is not None and ts > pair.other.created_at
+    if _repeats(text, pair.one, pair.other) and not later:
         return pair.other
-    if not pair.ended and _repeats(hit, pair.other, pair.one):
+    if not pair.ended and _repeats(text, pair.other, pair.one):
         return pair.one
     return None
 
 
-def _repeats(hit: SearchHit, memory: MemoryRecord, other: MemoryRecord) -> bool:
+def _repeats(text: str, memory: MemoryRecord, other: MemoryRecord) -> bool:
     """Whether a turn says what a memory says, and not what the other one does."""
-    turn_words, words, other_words = words_of(hit.text), words_of(memory.text), words_of(other.text)
+    turn_words, words, other_words = words_of(text), words_of(memory.text), words_of(other.text)
     own_words, foreign = words - other_words, other_words - words
     if not own_words or len(turn_words & words) < _SAYS * len(words):
         return False

@@ -142,6 +142,10 @@ class TurnCandidates:
                 return
             read_count, size = read_count + size, 2 * size
 
+    def of_row(self, row: int) -> Candidate | None:
+        """The candidate of a row; None for a turn that was forgotten."""
+        return next(self._read(np.flatnonzero(self.scores.rows == row)), None)
+
     def sharing(self, candidate: Candidate) -> Iterator[tuple[Candidate, float]]:
         """The turns that share most of the words of a candidate and may be compared with it, each
         with its cosine to that."""

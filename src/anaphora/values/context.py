@@ -13,7 +13,10 @@ LEAST_BUDGET: Final = 120
 
 @dataclass(frozen=True, slots=True)
 class ContextMemory:
-    """A section, module, observation or diary entry of a package: an excerpt of its own words."""
+    """A section, module, observation or diary entry of a package: an excerpt of its own words.
+
+    `turns` are those (`conversation#index`) that the text of a session or of a rule quotes whole.
+    """
 
     id: str
     kind: str
@@ -28,3 +31,4 @@ class ContextMemory:
     end_line: int | None = None
     signals: Mapping[str, float] = field(default_factory=dict)
     project: str | None = None
+    turns: tuple[str, ...] = ()

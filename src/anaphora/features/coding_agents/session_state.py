@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Final
 from anaphora.system.environment import is_trial
 
 if TYPE_CHECKING:
+    from anaphora.recall.session.rendering import Told
     from anaphora.values.search import SearchHit
     from anaphora.values.sessions import AgentSession
 
@@ -39,7 +40,7 @@ class SessionState:
     given: tuple[str, ...] = ()
     compacted: bool = False
 
-    def add(self, hits: Iterable[SearchHit]) -> SessionState:
+    def add(self, hits: Iterable[SearchHit | Told]) -> SessionState:
         """The state after these hits were given; beyond a limit, the oldest is dropped."""
         return SessionState((*self.given, *map(_mark, hits))[-_MOST_GIVEN:], self.compacted)
 
@@ -117,7 +118,7 @@ def _texts_in(value: object) -> Iterator[str]:
             yield from _texts_in(part)
 
 
-def _mark(hit: SearchHit) -> str:
+def _mark(hit: SearchHit | Told) -> str:
     return _digest(hit.kind, hit.id)
 
 

@@ -195,6 +195,7 @@ class ProjectServices(FeatureServices):
                 services.clock(),
                 project,
                 services.conversation.recall_tool_calls.of,
+                services.conversation.recall_turns.find_replacing,
             )
 
         def opening(

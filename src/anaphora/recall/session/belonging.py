@@ -53,8 +53,8 @@ class Belonging:
         if labels & (self.names ^ self.others):
             return not labels & self.names
         if labels & self.names:
-            # Another project has this name, too.
-            return self.is_from_elsewhere(record)
+            # Another project has this name, too: the label tells neither.
+            return not self._is_from_here(record)
         if self._is_from_here(record) or _OF_USER.search(record.text):
             return False
         return self.is_from_elsewhere(record)

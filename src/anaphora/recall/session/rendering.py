@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from typing import Final
 
 from anaphora.text.display import one_line
 from anaphora.text.shown_times import shown_day
+from anaphora.values.context import ContextMemory
 
 STANDING_CHARACTERS: Final = 200
-SESSION_CHARACTERS: Final = 420
+SESSION_CHARACTERS: Final = 900
 HEADINGS: Final = {
     "core": "Core block:",
     "constraints": "Constraints:",
@@ -23,16 +25,26 @@ HEADINGS: Final = {
 }
 
 
-def render_standing(warm: object) -> Iterator[str]:
-    """What holds and what was done last, without facts: a few lines of each.
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a line tells in full: the `kind` and the `id` that it has as a hit of a search."""
+
+    kind: str
+    id: str
+
+
+def render_standing(
+    warm: object, without: Collection[str] = ("facts",)
+) -> Iterator[tuple[str, tuple[Told, ...]]]:
+    """What holds and what was done last: a few lines of each part, and what each line tells.
 
     `warm` has a field for each part.
     """
     if question := getattr(warm, "question", ""):
         yield question
     for part, heading in HEADINGS.items():
-        if part != "facts" and (memories := getattr(warm, part)):
-            yield heading
+        if part not in without and (memories := getattr(warm, part)):
+            yield heading, ()
             for memory in memories:
                 day = f"{shown_day(memory.created_at)} " if memory.created_at else ""
                 has_title = part == "sessions" and memory.title not in {"", memory.id}
@@ -44,4 +56,11 @@ def render_standing(warm: object) -> Iterator[str]:
                     line = f"{one_line(body, max_characters)} ({one_line(remark, max_characters)}"
                 else:
                     line = one_line(memory.text, max_characters)
-                yield f"- {day}{title}{line}"
+                is_whole = len(one_line(body or memory.text, None)) <= max_characters
+                yield f"- {day}{title}{line}", _told(memory) if is_whole else ()
+
+
+def _told(memory: ContextMemory) -> tuple[Told, ...]:
+    if memory.turns or memory.kind.startswith("session"):
+        return tuple(Told("turn", turn) for turn in memory.turns)
+    return (Told("memory" if memory.importance is None else "note", memory.id),)

@@ -1,75 +1,165 @@
-"""What a session was about, in one or two lines: what the user stated, and what was left open.
+"""What a session was about: what the user stated, agreed to, and asked for last.
 
 Questions and commands say little a day later; a decision, a value and what has changed do. Which
-turn is which is read from its words (`rank/statements`), in every language that is known.
+turn is which is read from its words (`rank/statements`), in every language that is known. What the
+assistant proposed and the user took ("ok 409") is a decision too, and is told with the proposal.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from anaphora.language.small_talk import QUESTION_MARKS, begins_as_question, is_small_talk
-from anaphora.rank.contradiction import seem_to_contradict
-from anaphora.rank.house_rules import sentences_of
+from anaphora.rank.house_rules import is_rule, rule_of, sentences_of
 from anaphora.rank.statements import read_statement, words_of
+from anaphora.recall.render import quoted_line
 from anaphora.text.display import cut
 from anaphora.text.recalled import strip_recalled
 
 if TYPE_CHECKING:
-    from anaphora.values.conversations import Thread, Turn
+    from anaphora.values.conversations import RelatedTurn, Thread, Turn
 
-DECIDED: Final = (
-    r"decided|decision|agreed|chose|chosen|settled on|switched|moved (?:to|from)|migrated|"
-    r"we (?:will )?use|instead of|entschieden|decidimos|decidió"
-)
-"""Words of a decision, as a pattern."""
-
-MOST: Final = 4
+MOST: Final = 6
 """Statements of a session that are shown."""
 CHARACTERS: Final = 110
 """Characters of each."""
+LEAST: Final = 2
+"""The weight from which on a statement is shown a day later."""
 _PASTED: Final = 600
 """Characters from which on a turn was pasted rather than typed, or explains."""
 _LINES: Final = 4
 """Lines from which on it was pasted."""
-_LEAST: Final = 2
+_AGREED: Final = 5
+"""The weight of what was proposed and taken."""
 _TELLING: Final = 4
 """Words of a request that says what is to be done, and of a statement that stands alone."""
-_DECIDED: Final = re.compile(rf"\b(?:{DECIDED})\b", re.IGNORECASE)
+_REPLY: Final = 80
+"""Characters of a reply that takes a proposal, at most."""
+_PROPOSED: Final = 90
+"""Characters that are shown of a proposal, and of the question that it answers."""
 # What stands for a value: a figure, code, a name within the sentence.
 _VALUE: Final = re.compile(r"\d|`|(?<=[\w,] )[A-ZÀ-Þ]\w+")
 
 
-def session_statements(
-    thread: Thread, rules: Collection[str], later: Collection[str] = ()
-) -> list[str]:
-    """What the user stated in a session, in order, and last asked for; nothing of small talk.
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """What a user stated in a turn.
 
-    What `rules` say is left out, and what one of the `later` statements gives another value.
+    `weight` is how much of a decision or of a value it tells (0: a command, -1: a question),
+    `turns` are the indexes of the turns that say it, `whole` those that `text` quotes in full.
     """
-    typed_turns = [turn for turn in _skip_small_talk(thread) if turn.role == "user"]
-    new_texts = [text for turn in typed_turns if (text := _strip_rules(_read_text(turn), rules))]
-    # The last text counts if it asks for something to be done, in enough words to say what.
-    is_open = bool(new_texts) and _says_enough(new_texts[-1]) and not _asks(new_texts[-1])
-    # The texts that state most, of equal ones the last.
-    weight_rows = [(_weigh(text), index) for index, text in enumerate(new_texts)]
-    best_rows = sorted((row for row in weight_rows if row[0] >= _LEAST), reverse=True)[:MOST]
-    chosen_texts = {new_texts[index] for _, index in best_rows}
-    if is_open:
-        chosen_texts.add(new_texts[-1])
-    return [
-        text
-        for text in new_texts
-        if text in chosen_texts and not any(seem_to_contradict(text, newer) for newer in later)
-    ]
+
+    text: str
+    weight: int
+    turns: tuple[int, ...]
+    whole: tuple[int, ...]
+
+
+def read_session(thread: Thread, rules: Collection[str], most: int = CHARACTERS) -> list[Stated]:
+    """What the user stated in a session, in order; nothing of small talk, nor what `rules` say.
+
+    `most` are the characters of each that are shown.
+    """
+    statements: list[Stated] = []
+    for index, turn in enumerate(thread.turns):
+        if turn.role != "user":
+            continue
+        text = _read_text(turn)
+        if agreed := _read_agreement(thread.turns, index, text):
+            # The question that it settles stands in it.
+            statements = [row for row in statements if row.turns[0] != index - 2 or row.weight > 0]
+            statements.append(agreed)
+        elif not _is_chatter(text) and (stated := _strip_rules(text, rules)):
+            shown = cut(stated, most)
+            whole = (index,) if shown == text else ()
+            statements.append(Stated(shown, _weigh(stated), (index,), whole))
+    if statements and _says_enough(last := statements[-1].text) and not _asks(last):
+        # What was asked for last may still be open.
+        statements[-1] = replace(statements[-1], weight=max(statements[-1].weight, LEAST))
+    return statements
+
+
+@dataclass(frozen=True, slots=True)
+class Newer:
+    """What stands against a statement: its id, the word for that, what it says, and since when."""
+
+    id: str
+    mark: str
+    text: str
+    ts: datetime
+
+
+Replacing: TypeAlias = Callable[
+    [Iterable[tuple[str, int]]], Mapping[tuple[str, int], "RelatedTurn"]
+]
+"""Gives what replaced turns (conversation, index), as recall judges it."""
+
+
+def find_newer(replacing: Replacing, conversation_id: str, stated: Stated) -> Newer | None:
+    """The turn that replaced a statement of a session; None where it holds."""
+    for newer in replacing([(conversation_id, index) for index in stated.turns]).values():
+        turn = f"{newer.conversation_id}#{newer.index}"
+        return Newer(turn, "replaced", strip_recalled(newer.text), newer.ts)
+    return None
+
+
+def _mark(stated: Stated, newer: Newer) -> Stated:
+    line = quoted_line(cut(newer.text, CHARACTERS), newer.ts)
+    return replace(stated, text=f"{stated.text} ({newer.mark} {line})", whole=())
+
+
+def choose_statements(
+    conversation_id: str,
+    statements: Iterable[Stated],
+    newer_of: Callable[[Stated], Newer | None],
+    shown: set[str],
+    has_room: Callable[[Stated], bool],
+) -> list[Stated]:
+    """The statements of a session that state most and for which there is room, in their order.
+
+    What was replaced gives way to what replaced it, if that is `shown`, by the ids of turns; else
+    it is marked. What is chosen is `shown` from now on.
+    """
+    chosen: list[tuple[Stated, str]] = []
+    for stated in sorted(statements, key=lambda one: (-one.weight, -one.turns[0])):
+        newer = newer_of(stated)
+        if newer is not None and newer.id in shown:
+            continue
+        marked = stated if newer is None else _mark(stated, newer)
+        if has_room(marked):
+            chosen.append((marked, newer.id if newer else ""))
+            shown.update(f"{conversation_id}#{index}" for index in stated.turns)
+    chosen.sort(key=lambda row: row[0].turns[0])
+    return [stated for stated, newer_id in chosen if newer_id not in shown]
+
+
+def _read_agreement(turns: Sequence[Turn], index: int, text: str) -> Stated | None:
+    """A short reply to what the assistant proposed or asked before it, with that; else None."""
+    if index == 0 or turns[index - 1].role != "assistant" or len(text) > _REPLY or _asks(text):
+        return None
+    sentences = sentences_of(_read_text(turns[index - 1]))
+    proposals = [sentence for sentence in sentences if read_statement(sentence).proposes]
+    if not (proposals and read_statement(text).assents):
+        # What chooses tells something itself: "Postgres", to "which database shall we take?".
+        proposals = sentences[-1:] if sentences and sentences[-1].endswith(QUESTION_MARKS) else []
+        if not proposals or _says_enough(text) or is_small_talk(text):
+            return None
+    asked = _read_text(turns[index - 2]) if index > 1 and turns[index - 2].role == "user" else ""
+    context = f'"{cut(asked, _PROPOSED)}": ' if asked and _asks(asked) else ""
+    told = f'{text} (to {context}"{cut(proposals[-1], _PROPOSED)}")'
+    return Stated(told, _AGREED, (index, index - 1), (index,))
 
 
 def _strip_rules(text: str, rules: Collection[str]) -> str:
     """A turn's words without sentences that are rules, or small talk."""
     sentences = sentences_of(text)
-    remaining = [part for part in sentences if part not in rules and not is_small_talk(part)]
+    remaining = [
+        part for part in sentences if rule_of(part) not in rules and not is_small_talk(part)
+    ]
     return text if len(remaining) == len(sentences) else " ".join(remaining)
 
 
@@ -95,16 +185,26 @@ def last_exchange(thread: Thread, rules: Collection[str]) -> Iterator[str]:
 
 def _skip_small_talk(thread: Thread) -> list[Turn]:
     """The turns that are no small talk."""
-    return [turn for turn in thread.turns if not is_small_talk(_read_text(turn))]
+    return [turn for turn in thread.turns if not _is_chatter(_read_text(turn))]
+
+
+def _is_chatter(text: str) -> bool:
+    """Whether a turn is small talk, or has one word beside that: "thanks, coffee now"."""
+    return is_small_talk(text) or (
+        is_small_talk(text, 1) and not read_statement(text).settles and not _VALUE.search(text)
+    )
 
 
 def _weigh(text: str) -> int:
-    """How much of a decision or of a value a turn states: 0 for a question, or a command."""
-    if len(text) > _PASTED or text.count("\n") >= _LINES or _asks(text):
+    """How much of a decision or of a value a turn states: 0 for a command, less for a question."""
+    if len(text) > _PASTED or text.count("\n") >= _LINES:
         return 0
+    if _asks(text):
+        return -1
     read, has_value = read_statement(text), _VALUE.search(text) is not None
-    weight = 3 * bool(_DECIDED.search(text)) + 2 * read.changes + bool(read.subject) + has_value
-    weight += _says_enough(text)
+    settles = read.settles or is_rule(text)
+    weight = 3 * settles + 2 * read.changes + bool(read.subject) + has_value
+    weight += _says_enough(text, _TELLING - bool(read.subject))
     return weight - read.tentative - (2 if read.complains and not has_value else 0)
 
 
@@ -116,8 +216,8 @@ def _asks(text: str) -> bool:
     )
 
 
-def _says_enough(text: str) -> bool:
-    return len(words_of(text)) >= _TELLING
+def _says_enough(text: str, least: int = _TELLING) -> bool:
+    return len(words_of(text)) >= least
 
 
 def _read_text(turn: Turn) -> str:

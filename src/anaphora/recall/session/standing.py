@@ -22,17 +22,29 @@ from anaphora.rank.house_rules import (
     drop_ended_parts,
     is_rule,
     repeats_rule,
+    rule_of,
     sentences_of,
     tells_rule,
 )
 from anaphora.rank.statements import read_statement
-from anaphora.recall.opposed import find_opposing, render_opposing
+from anaphora.recall.opposed import (
+    OpposedPairs,
+    find_opposed_turn,
+    find_opposing,
+    find_pairs,
+    render_opposing,
+)
 from anaphora.recall.session.belonging import EVERYTHING, Belonging
 from anaphora.recall.session.session_lines import (
-    CHARACTERS,
-    DECIDED,
+    LEAST,
+    MOST,
+    Newer,
+    Replacing,
+    Stated,
+    choose_statements,
+    find_newer,
     last_exchange,
-    session_statements,
+    read_session,
 )
 from anaphora.text.display import cut
 from anaphora.text.recalled import strip_recalled
@@ -82,10 +94,6 @@ _WORDS: Final[tuple[tuple[CoreKind, str], ...]] = (
         r"always|never|must(?:n['’]t)?|do(?:n['’]t| not)|should(?:n['’]t)?|only ever|avoid"
         r"|make sure|answers? (?:in|with|short)|no more than|immer|niemals|siempre|nunca",
     ),
-    (
-        "decision",
-        DECIDED,
-    ),
 )
 _PATTERNS: Final = tuple(
     (kind, re.compile(rf"\b(?:{words})\b", re.IGNORECASE)) for kind, words in _WORDS
@@ -98,7 +106,7 @@ class StandingContext:
     """Lasting memories and the last sessions of one namespace.
 
     `project` is the one that it is about; what belongs to others is left out. `calls` gives the
-    tool calls of a session.
+    tool calls of a session, `replacing` what replaced turns (conversation, index), as recall says.
     """
 
     records: Records
@@ -107,6 +115,7 @@ class StandingContext:
     now: datetime
     project: Belonging = EVERYTHING
     calls: Callable[[str], Iterable[ToolCallHit]] = lambda _: ()
+    replacing: Replacing = lambda _: {}
 
     def memories(
         self, records: Sequence[MemoryRecord], shown_ids: Collection[str] = ()
@@ -159,9 +168,9 @@ class StandingContext:
         if self.project.own is None:
             return []
         statements = [
-            (turn.ts, sentence, conversation_id)
+            (turn.ts, rule_of(sentence), conversation_id, index)
             for conversation_id, thread in islice(self._read_threads(), RULE_SESSIONS)
-            for turn in thread.turns
+            for index, turn in enumerate(thread.turns)
             if turn.role == "user" and len(turn.text) <= RULE_TURN
             for sentence in sentences_of(strip_recalled(turn.text))
         ]
@@ -169,16 +178,20 @@ class StandingContext:
         later = [(record.created_at, record.text) for record in memories]
         lasting = [record.text for record in memories if kind_of(record) in _RULES]
         rules: list[ContextMemory] = []
-        for index, (ts, sentence, conversation_id) in enumerate(statements):
+        for place, (ts, sentence, conversation_id, index) in enumerate(statements):
             if not is_rule(sentence):
                 continue
-            later_texts = [text for _, text, _ in statements[index + 1 :]]
+            later_texts = [text for _, text, *_ in statements[place + 1 :]]
             ending = [*later_texts, *(text for when, text in later if when >= ts)]
             rule = drop_ended_parts(sentence, ending)
             is_repeated = any(repeats_rule(text, sentence) for text in later_texts)
             if rule and not is_repeated and not any(repeats_rule(text, rule) for text in lasting):
+                turn = f"{conversation_id}#{index}"
+                kind = "decision" if read_statement(rule).decided else "constraint"
                 rules.append(
-                    ContextMemory(conversation_id, "constraint", "", rule, 0.0, created_at=ts)
+                    ContextMemory(
+                        conversation_id, kind, "", rule, 0.0, created_at=ts, turns=(turn,)
+                    )
                 )
         newest = rules[::-1]
         chosen_rules = sorted(newest, key=lambda rule: read_statement(rule.text).changes)[
@@ -186,21 +199,26 @@ class StandingContext:
         ]
         return [rule for rule in newest if rule in chosen_rules]
 
-    def sessions(self, rules: Collection[str] = ()) -> Iterator[ContextMemory]:
+    def sessions(
+        self, rules: Sequence[ContextMemory] = (), memories: Iterable[MemoryRecord] = ()
+    ) -> Iterator[ContextMemory]:
         """The conversations that were last spoken in, the newest first.
 
         Of each what the user stated, unless `rules` say it, what was asked for last, and the files
         that were changed. Those in which nothing was stated are left out, but for the very last,
-        of which the last exchange comes; greetings are none.
+        of which the last exchange comes; greetings are none. What was replaced says so, by what a
+        later turn or one of `memories` tells, or stays away where that stands in a later session.
         """
-        count, later = 0, list(rules)
+        count, shown = 0, {turn for rule in rules for turn in rule.turns}
+        rule_texts = [rule.text for rule in rules]
+        against = tuple(find_pairs(self.records, [record.id for record in memories]))
         for conversation_id, thread in self._read_threads():
-            stated_texts = session_statements(thread, rules, later)
-            later += stated_texts
-            statements = "; ".join(cut(text, CHARACTERS) for text in stated_texts)
-            lines = [f"user: {statements}"] if stated_texts else []
+            statements = read_session(thread, rule_texts)
+            chosen = self._choose(conversation_id, thread, statements, shown, against)
+            turns = tuple(f"{conversation_id}#{index}" for one in chosen for index in one.whole)
+            lines = [f"user: {'; '.join(one.text for one in chosen)}"] if chosen else []
             if not (lines or count):
-                lines = list(last_exchange(thread, rules))
+                lines = list(last_exchange(thread, rule_texts))
             if not lines:
                 continue
             files = list(dict.fromkeys(changed_files(self.calls(conversation_id))))[-_MOST_FILES:]
@@ -213,10 +231,34 @@ class StandingContext:
                 text="\n".join(lines),
                 score=0.0,
                 created_at=thread.turns[-1].ts,
+                turns=turns,
             )
             count += 1
             if count == SESSIONS:
                 return
+
+    def _choose(
+        self,
+        conversation_id: str,
+        thread: Thread,
+        statements: Sequence[Stated],
+        shown: set[str],
+        against: OpposedPairs,
+    ) -> list[Stated]:
+        """The statements of a session to show; their turns are `shown` from now on."""
+
+        def newer_of(stated: Stated) -> Newer | None:
+            if newer := find_newer(self.replacing, conversation_id, stated):
+                return newer
+            turn = thread.turns[stated.turns[0]]
+            for pair in against:
+                if memory := find_opposed_turn(turn.text, turn.ts, pair):
+                    mark = "replaced" if pair.ended else "contradicted, not settled:"
+                    return Newer(memory.id, mark, memory.text, memory.created_at)
+            return None
+
+        weighty = [stated for stated in statements if stated.weight >= LEAST]
+        return choose_statements(conversation_id, weighty, newer_of, shown, count_up_to(MOST))
 
     def _read_threads(self) -> Iterator[tuple[str, Thread]]:
         """The conversations of the project that hold a turn, the one last spoken in first."""
@@ -240,6 +282,12 @@ def changed_files(calls: Iterable[ToolCallHit]) -> Iterator[str]:
         name, _, line = call.text.partition(" ")
         if _WRITING.search(name) and (file := line.partition(":")[0]):
             yield file
+
+
+def count_up_to(most: int) -> Callable[[Stated], bool]:
+    """Whether another statement still has room among so many."""
+    room = iter(range(most))
+    return lambda _: next(room, None) is not None
 
 
 _RULES: Final = ("constraint", "preference")
@@ -276,4 +324,4 @@ def kind_of(record: MemoryRecord) -> CoreKind:
     for kind, words in _PATTERNS:
         if words.search(record.text) or (kind == "constraint" and tells_rule(record.text)):
             return kind
-    return "fact"
+    return "decision" if read_statement(record.text).decided else "fact"

@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextvars import copy_context
 from dataclasses import dataclass
 from datetime import UTC
@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anaphora.calls.caller import CallOrigin, called_from
+from anaphora.container.view import services_of
 from anaphora.features.coding_agents.hooks.delivery import note_given
 from anaphora.features.coding_agents.hooks.protocols import (
     PROTOCOLS,
@@ -41,6 +42,7 @@ from anaphora.values.sessions import AgentSession
 
 if TYPE_CHECKING:
     from anaphora.api.memory import Memory
+    from anaphora.values.conversations import RelatedTurn
     from anaphora.values.search import SearchHit
 
 Background = Callable[[Callable[[], object]], None]
@@ -117,8 +119,14 @@ class SessionHooks:
         return list(context.bearing(_session(event), event.prompt).hits)
 
     def _context(self, states: SessionStates) -> SessionContext:
-        conversation_of = self._transcripts.conversation_of
-        return SessionContext(self._memory, states, _mask, conversation_of, patience=self._patience)
+        return SessionContext(
+            self._memory,
+            states,
+            _mask,
+            self._transcripts.conversation_of,
+            self._find_replacing,
+            patience=self._patience,
+        )
 
     def _read(self, event: HookEvent, context: SessionContext) -> str:
         """The text for an event; "" for none."""
@@ -148,6 +156,12 @@ class SessionHooks:
             )
         )
         return ""
+
+    def _find_replacing(
+        self, turns: Iterable[tuple[str, int]]
+    ) -> Mapping[tuple[str, int], RelatedTurn]:
+        # The services of a home that was restored or sealed anew are others.
+        return services_of(self._memory).conversation.recall_turns.find_replacing(turns)
 
     def _restore(self, session: AgentSession, context: SessionContext) -> str:
         self._transcripts.bring_in(session)

@@ -106,8 +106,9 @@ class WarmUpRecall:
         notes_by_kind = self._list_notes(names, directory, one_project=project is not None)
         lasting = desk.memories(current, shown_ids)
         rules = desk.rules_said(current)
-        lasting["constraints"] = [*rules, *lasting.get("constraints", ())]
-        lasting["sessions"] = list(desk.sessions([rule.text for rule in rules]))
+        for rule in reversed(rules):
+            lasting.setdefault(f"{rule.kind}s", []).insert(0, rule)
+        lasting["sessions"] = list(desk.sessions(rules, current))
         for part, heading in HEADINGS.items():
             if part != "core":
                 items = [*notes_by_kind.get(part, ()), *lasting.get(part, ())]
