@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from anaphora.embed.base import Embedder
 from anaphora.language.analyser import analyse, query_terms
+from anaphora.language.times.reading import read_times
 from anaphora.rank.question import (
     TEXTS,
     QuestionReading,
@@ -40,7 +41,6 @@ from anaphora.rank.turn_table import (
 )
 from anaphora.rank.turns import Weights, best_rows, score_turns
 from anaphora.recall.conversation import find_addressee
-from anaphora.recall.times.reading import read_times
 from bench.datasets import SETS, Haystack, haystacks
 from bench.metrics import recall_at_k, reciprocal_rank
 from bench.plain import Bm25

@@ -248,8 +248,8 @@ def _use(folder: Path) -> None:
 
 def _compile_patterns(*texts: str) -> None:
     """What the first question of a process compiles, in each language that these may be in."""
+    from anaphora.language.times.reading import read_times
     from anaphora.rank.statements import read_cues, read_statement
-    from anaphora.recall.times.reading import read_times
 
     for text in texts:
         read_times(text, datetime.now(UTC))

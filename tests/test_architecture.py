@@ -371,7 +371,7 @@ OFFERED = (
     "anaphora.recall.query",
     "anaphora.recall.question",
     "anaphora.recall.reading",
-    "anaphora.recall.times.reading",
+    "anaphora.language.times.reading",
     "anaphora.store.db.engine",
     "anaphora.store.escaping",
     "anaphora.store.filters",

@@ -130,7 +130,8 @@ def _bare_frame(random: Random, code: str) -> str:
 
 def time_phrase(random: Random, code: str) -> str:
     """One time in a language, sensible or not."""
-    phrases = languages()[code].times.get("phrases", ()) if code != "en" else ()
+    times = languages()[code].times
+    phrases = [*times.get("phrases", ()), *times.get("told", ())] if code != "en" else ()
     if phrases and random.random() < 0.8:
         return _drawn(random, languages()[code], random.choice(phrases)[0])
     words = {
@@ -217,6 +218,7 @@ def _drawn(random: Random, language: Language, phrase: str) -> str:
         "holiday": list(times.get("holidays", {}).values()),
         "number": [*times["numbers"], *times.get("vague", {}).values(), *map(re.escape, _NUMBERS)],
         "year": [re.escape(year) for year in _YEARS],
+        "nth": [re.escape(number) for number in _NUMBERS[:9]],
         "day": [re.escape(number) + times.get("ordinal", "") for number in _NUMBERS[:9]],
     }
 

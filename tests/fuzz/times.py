@@ -28,12 +28,15 @@ from anaphora import Memory, NewTurn, Recall, TurnHit
 from anaphora.calls.caller import CallOrigin
 from anaphora.errors import AnaphoraError, InvalidInput, NotFound
 from anaphora.features.deep.evidence.scope import parse_moment
+from anaphora.language.languages.language import language_of
+from anaphora.language.times.told import told_days
 from anaphora.recall.question import Question
 from anaphora.surfaces.cli.app import app as cli_app
 from anaphora.surfaces.mcp_server.server import ToolServer
 from anaphora.surfaces.mcp_server.session import ServerSession
 from anaphora.surfaces.mcp_server.tools import all_tools
 from anaphora.testing import server_app
+from anaphora.text.shown_times import in_speakers_zone
 
 from .mutating import Mutator
 from .questions import moment_text, question
@@ -314,7 +317,13 @@ def _of_its_time(found: Recall[TurnHit], query: str, place: _Place) -> None:
         named = Question.read(hit.text, place.clock()).times
         moments = (hit.ts, *(time.start for time in named))
         of_its_time = any(one.start <= at < one.end for one in spans for at in moments)
-        expect(of_its_time, (query, hit, spans))
+        meant = told_days(hit.text, in_speakers_zone(hit.ts), language_of(hit.text))
+        of_its_day = any(
+            start < one.end.replace(tzinfo=None) and one.start.replace(tzinfo=None) < end
+            for one in spans
+            for start, end in meant
+        )
+        expect(of_its_time or of_its_day, (query, hit, spans))
     expect(bool(found.hits or found.notices) or place.home.name == "empty", (query, found))
 
 

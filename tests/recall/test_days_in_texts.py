@@ -248,3 +248,120 @@ def test_a_correction_said_now_holds_from_now_on(
         assert [hit.text for hit in memory.recall("which port?")] == ["Port 5."]
         versions = memory.recall("which port?", as_of=NOW - DAY)
         assert [hit.text for hit in versions] == ["Port 1."]
+
+
+# Told on Saturday, 26 September 2026, at noon: what is meant, and the day of it.
+MEANT = [
+    ("Yesterday the lift got stuck on the third floor.", "25 September"),
+    ("Last night the lift got stuck on the third floor.", "25 September"),
+    ("The lift got stuck the day before yesterday.", "24 September"),
+    ("The auditors visit the plant tomorrow.", "27 September"),
+    ("The auditors visit the plant in three days.", "29 September"),
+    ("Three days ago the lift got stuck.", "23 September"),
+    ("Next Friday the auditors visit the plant.", "2 October"),
+    ("The lift got stuck on Friday.", "25 September"),
+    ("The auditors visit the plant on Friday.", "2 October"),
+    ("Last week the lift got stuck.", "16 September"),
+    ("We fixed the lift on the 3rd of last month.", "3 August"),
+    ("Gestern ist der Aufzug steckengeblieben.", "25 September"),
+    ("In drei Tagen kommen die Prüfer.", "29 September"),
+    ("Der Aufzug blieb am 3. letzten Monats stecken.", "3 August"),
+    ("Letzten Freitag Panne im Aufzug.", "25 September"),
+    ("Hier l'ascenseur est tombé en panne.", "25 September"),
+    ("Les auditeurs viennent dans trois jours.", "29 September"),
+    ("Ayer se quedó parado el ascensor.", "25 September"),
+    ("Los auditores vienen dentro de tres días.", "29 September"),
+    ("Anteontem o elevador ficou preso.", "24 September"),
+    ("昨夜エレベーターが止まりました。", "25 September"),
+    ("三日後に監査の人が来ます。", "29 September"),
+    ("周五电梯坏了。", "25 September"),
+    ("三天后审计员来。", "29 September"),
+]
+
+
+@pytest.mark.promise("recall.days_named")
+def test_a_day_is_found_that_is_meant_by_the_day_of_telling(home: Home) -> None:
+    """And no other day than that is said to hold nothing."""
+    for told, _ in MEANT:
+        home.tell(60, told)
+    for told, day in MEANT:
+        found = home.memory.search(f"what happened on {day}?", top_k=30, budget=10**6)
+        assert told in texts_of(found), told
+        assert not [notice for notice in found.notices if "nothing" in notice]
+    assert set(texts_of(home.ask("what happened on 23 September?"))) == {
+        "Three days ago the lift got stuck."
+    }
+
+
+@pytest.mark.promise("recall.days_named")
+def test_what_is_of_a_day_stands_before_what_was_told_on_it_of_others(home: Home) -> None:
+    """It comes as well: it was told then. Which day is meant is told."""
+    home.tell(60, "Yesterday the lift got stuck on the third floor.")
+    home.tell(60, "The hall was painted by Ida.")
+    home.tell(61, "The bakery closed at noon.")
+    home.tell(55, "The gate fell over on 26 September.")
+    assert texts_of(home.ask("what happened on 26 September?")) == [
+        "The gate fell over on 26 September.",
+        "The hall was painted by Ida.",
+        "Yesterday the lift got stuck on the third floor.",
+    ]
+    found = home.ask("what happened on 25 September?")
+    assert texts_of(found) == [
+        "Yesterday the lift got stuck on the third floor.",
+        "The bakery closed at noon.",
+    ]
+    notice = 'on 2026-09-25, told 2026-09-26: "Yesterday the lift got stuck on the third floor."'
+    assert notice in found.notices
+
+
+@pytest.mark.promise("recall.days_named")
+def test_what_is_told_for_the_future_is_found_when_it_has_come(home: Home) -> None:
+    """And "tomorrow" of a past week is not tomorrow."""
+    home.tell(2, "The auditors come in three days.")
+    home.tell(9, "Tomorrow the chimney is swept.")
+    found = home.ask("what happens tomorrow?")
+    assert texts_of(found) == ["The auditors come in three days."]
+
+
+@pytest.mark.promise("recall.days_named")
+@pytest.mark.parametrize(
+    ("moment", "told", "day"),
+    [
+        ("2026-09-26T23:30:00-08:00", "Yesterday the lift got stuck.", "25 September"),
+        ("2026-09-26T00:30:00+02:00", "The lift got stuck today.", "26 September"),
+        ("2026-09-26T00:30:00+02:00", "Last night the lift got stuck.", "25 September"),
+        # Seven hours before, where the user is.
+        ("2026-09-27T05:30:00+00:00", "Yesterday the lift got stuck.", "25 September"),
+    ],
+)
+def test_the_day_is_that_of_the_zone_of_who_told_it(
+    tmp_path: Path, moment: str, told: str, day: str
+) -> None:
+    """The offset of the turn; for one in UTC the zone of the user."""
+    with Memory.open(
+        tmp_path / "home",
+        embedder="hashing",
+        timezone="America/Los_Angeles",
+        clock=lambda: NOW,
+    ) as memory:
+        turns = [
+            NewTurn("user", "The hall was painted.", ts=NOW - 90 * DAY),
+            NewTurn("user", told, ts=datetime.fromisoformat(moment)),
+        ]
+        memory.conversations.extend("c", turns)
+        assert texts_of(memory.search(f"what happened on {day}?"))[:1] == [told]
+
+
+@pytest.mark.promise("recall.days_named")
+@pytest.mark.parametrize("lane", LANES[:2])
+def test_a_sentence_without_a_day_means_none(tmp_path: Path, lane: str) -> None:
+    """Though it holds words of time: nothing of it is of another day than it was told on."""
+    home = Home(tmp_path / "home", lane)
+    sentences = (Path(__file__).parent / "without_days.txt").read_text("utf-8").splitlines()
+    for sentence in sentences:
+        home.tell(60, sentence)
+    for day in ("23 September", "25 September", "27 September", "2 October", "August", "October"):
+        found = home.memory.search(f"what happened on {day} 2026?", top_k=50, budget=10**6)
+        assert texts_of(found) == []
+    assert len(home.memory.search("what was said on 26 September?", top_k=50, budget=10**6)) > 9
+    home.memory.close()

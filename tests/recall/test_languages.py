@@ -23,7 +23,7 @@ from anaphora.language.analyser import (
     query_words,
 )
 from anaphora.language.languages.language import language_of, languages
-from anaphora.recall.times.reading import read_times
+from anaphora.language.times.reading import read_times
 
 # Half surrogate pairs too, which `st.text()` leaves out.
 ANY_TEXT = st.text(st.characters(exclude_categories=()))

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anaphora.errors import InvalidInput
-from anaphora.recall.times.reading import MAX_SPANS, OPEN_END, OPEN_START, read_times
+from anaphora.language.times.reading import MAX_SPANS, OPEN_END, OPEN_START, read_times
 
 LISBON = ZoneInfo("Europe/Lisbon")
 # A Friday afternoon, after the clocks went forward on 29 March.

@@ -16,7 +16,8 @@ What becomes of a text:
 - versions and section numbers are whole or nothing: `v2.3.1` and "2.3.1" are 2.3.1, which shares
   no part with 3.2.1; long hexadecimal numbers also come as their first seven digits;
 - a date and a time of day are one token each, however they are written (`dates.py`), beside
-  their words; a question has that token alone;
+  their words; a question has that token alone. A day meant by the day of telling ("yesterday",
+  `times/told.py`) has the tokens of that date, too;
 - Chinese, Japanese and Korean runs, and the scripts of South East Asia that put no spaces between
   words, become overlapping pairs of characters, and Chinese characters come alone, too. A question
   is cut at the function words of such a language;
@@ -33,14 +34,16 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cache, lru_cache
 from typing import Final, NamedTuple
 
 from anaphora.language.dates import WrittenTime, moments_in
 from anaphora.language.folding import compatible, fold, fold_letters
 from anaphora.language.languages.language import ENGLISH, english, language_of, languages
+from anaphora.language.times.told import ELSEWHEN, told_tokens
 
 __all__ = [
     "ANALYSER",
@@ -57,7 +60,7 @@ __all__ = [
     "token_of",
 ]
 
-ANALYSER = "4"
+ANALYSER = "5"
 """The version of these rules: an index made with another one is made again."""
 
 SHORTEST_FORM: Final = 4
@@ -124,6 +127,7 @@ _NUMBERED = re.compile(r"([^\W\d_]+)[-_](\d+)([^\W\d_]?)")
 _SHORT_NUMBER = re.compile(r"\d{1,3}[.,;:!?)]*")
 _WITH_NUMBER: Final = "#"
 _ISO_DAY = re.compile(r"(?<!\d)(?:19|20)\d\d-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])(?!\d)")
+_DAY_TOKEN = re.compile(r"(?:\d{4}|-)-\d\d-\d\d")
 _SHORT_HEX: Final = 7
 # An exact name of something: not a count, an ordinal or a year.
 _EXACT = re.compile(r"(?!(?:19|20)\d\d$)(?!\d+(?:st|nd|rd|th)$)(?=.*\d)(?!\d{1,2}$).+")
@@ -281,8 +285,11 @@ def query_words(text: str) -> tuple[QueryWord, ...]:
     return tuple(words_by_token.values())
 
 
-def index_text(text: str, code: str | None = None) -> IndexedText:
-    """Return the indexed form of `text`; `code` is its language, if the caller knows it."""
+def index_text(text: str, code: str | None = None, told_at: datetime | None = None) -> IndexedText:
+    """Return the indexed form of `text`; `code` is its language, if the caller knows it.
+
+    With `told_at`, in the zone of who told it, it has the days that the text means by that one.
+    """
     code = language_of(text) if code is None else code
     language = languages().get(code)
     stemmer = language.stemmer if language is not None and code != ENGLISH else ""
@@ -310,7 +317,20 @@ def index_text(text: str, code: str | None = None) -> IndexedText:
         tokens.append(language_token(code))
         beside += 1
     length = len(tokens) - beside
+    if told_at is not None:
+        tokens += _meant_tokens(text, told_at, code, tokens)
     return IndexedText(tuple(tokens), tuple(forms), length, tuple(subjects or tokens))
+
+
+def _meant_tokens(
+    text: str, told_at: datetime, code: str, tokens: Sequence[str]
+) -> tuple[str, ...]:
+    """The tokens of the days that a text means, and the mark of one that is of other days."""
+    meant_tokens = told_tokens(text, told_at, code)
+    named_days = {token for token in (*tokens, *meant_tokens) if _DAY_TOKEN.fullmatch(token)}
+    if not named_days or named_days & {*told_at.strftime("%Y-%m-%d --%m-%d").split()}:
+        return meant_tokens
+    return (*meant_tokens, ELSEWHEN)
 
 
 def _subjects_of(part: _TextPart, code: str) -> Iterable[str]:

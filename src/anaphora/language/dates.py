@@ -2,7 +2,7 @@
 
 A day, a month of a year and a time of day have one token each, however they are written: "5 March
 2026", "2026-03-05", "5. März 2026" and "2026年3月5日"; "3 pm", "15:00" and "15 Uhr". Only what a
-text says by itself is read: "tomorrow" needs a calendar (`recall/times`). A date in digits that
+text says by itself is read: "tomorrow" needs a calendar (`language/times`). A date in digits that
 reads two ways stands for both, in a text that is not English for the one with the day first.
 """
 

@@ -79,7 +79,7 @@ class MemoryCandidates:
 
     `cosine` is None where vectors cannot be had; `words` is the share (0 … 1) of the question's
     IDF mass that each text matches with its title, `titles` what the title alone matches (None: it
-    is not told). `timely`: it was noted in a time that the question names, or tells of it; None
+    is not told). `timely`: how far it is of a time that the question names (0 … 1); None
     where it names none.
     """
 
@@ -91,7 +91,7 @@ class MemoryCandidates:
     reinforced_at: Ints
     count: Ints
     titles: Floats | None = None
-    timely: NDArray[np.bool_] | None = None
+    timely: Floats | None = None
 
 
 @dataclass(frozen=True, slots=True)

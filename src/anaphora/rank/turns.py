@@ -29,6 +29,9 @@ Rows = NDArray[np.intp]
 DAY = 86_400.0
 
 
+ELSEWHEN: Final = 0.5
+"""What it counts that a turn was said in a time, if it tells of other days."""
+
 ASKED_WORDS: Final = 16
 """Words of a question up to which a turn needs the whole evidence of `Weights.related`."""
 
@@ -127,6 +130,7 @@ def score_turns(
     titles: NDArray[np.floating] | None = None,
     exact: NDArray[np.floating] | None = None,
     naming: NDArray[np.bool_] | None = None,
+    elsewhen: NDArray[np.bool_] | None = None,
 ) -> TurnScores:
     """Score the turns of `table` (N rows), or only its `rows` (M), for what was read of a question.
 
@@ -138,7 +142,8 @@ def score_turns(
     behind every turn that has one and resembles the question a little. `titles` (N,) is how much of
     the question the title of a turn's conversation holds (0 … 1); the score may pass its scale by
     it. `exact` (N,) is the share that a turn holds of what the question names exactly (None: it
-    names nothing so); `naming` (N,) says which turns tell of a day in its times.
+    names nothing so); `naming` (N,) says which turns tell of a day in its times, `elsewhen` (N,)
+    which tell of other days than their own.
     """
     if any(s is not None and len(s) != len(table) for s in (words, cosine, alike, exact, naming)):
         raise ValueError(f"every signal must have one value for each of {len(table)} turns")
@@ -182,7 +187,7 @@ def score_turns(
     if reading.spans or naming is not None:
         # From a twentieth to 1, as the evidence goes from nothing to enough for a time to count.
         timely = np.clip(evidence / (unit * np.float32(weights.time_evidence)), 0.05, 1.0)
-        inside = _match_spans(table.ts[at], reading.spans, weights.time_after, naming, at)
+        inside = _match_spans(table.ts[at], reading.spans, weights.time_after, naming, elsewhen, at)
         factors["time"] = inside * timely * (unit * np.float32(weights.time))
     total = np.zeros(len(evidence), np.float32)
     for part in factors.values():
@@ -281,9 +286,14 @@ def _match_spans(
     spans: tuple[tuple[float, float], ...],
     after: float,
     naming: NDArray[np.bool_] | None,
+    elsewhen: NDArray[np.bool_] | None,
     at: Rows | slice,
-) -> NDArray[np.bool_]:
-    inside = np.zeros(len(ts), dtype=np.bool_) if naming is None else naming[at].copy()
+) -> NDArray[np.float32]:
+    inside = np.zeros(len(ts), dtype=np.float32)
     for start, end in spans:
-        inside |= (ts >= start) & (ts < end + after)
+        inside[(ts >= start) & (ts < end + after)] = 1.0
+    if elsewhen is not None:
+        inside[elsewhen[at]] *= np.float32(ELSEWHEN)
+    if naming is not None:
+        inside[naming[at]] = 1.0
     return inside

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from anaphora.calls.moments import EARLIEST, from_epoch
 from anaphora.index.turns.embedded import embedded_text
 from anaphora.language.analyser import analyse, query_words
+from anaphora.language.times.told import ELSEWHEN
 from anaphora.rank.budget import LONG, fill, token_cost
 from anaphora.rank.embedders import traits_of
 from anaphora.rank.question import (
@@ -51,6 +52,7 @@ from anaphora.recall.narrowing import (
     choose_rows,
     narrow_by_times,
     tell_coming,
+    tell_meant,
     turns_naming,
 )
 from anaphora.recall.passages import Cut, PassageFinder, anywhere
@@ -213,6 +215,7 @@ class ConversationRecall:
             mode,
             window=window,
             naming=np.any(named_turns, axis=0) if named_turns else None,
+            elsewhen=view.naming([ELSEWHEN]) if named_turns and not narrowing.empty else None,
             alone=question.asks_time_alone,
         )
         live = frozenset(text.strip() for text in exclude)
@@ -222,12 +225,14 @@ class ConversationRecall:
         coming = tell_coming(((hit.text, hit.ts) for hit in answer.hits), question.times, now)
         if silent_times is not None:
             silent_times.extend(coming)
+        meant = tell_meant(((hit.text, hit.ts) for hit in answer.hits), question.times)
         notices += narrowing.notices + answer.notices + coming
         recall = Recall(answer.hits, degradations, notices=notices)
         if narrowing.empty and floor > 0:
             return replace(recall, hits=(), nearest=answer.hits)
         # A question for nothing but a time is answered by anything said then.
-        return with_floor(recall, answer.answered, limits.floor)
+        recall = with_floor(recall, answer.answered, limits.floor)
+        return replace(recall, notices=notices + meant) if meant and recall.hits else recall
 
     def _answer_cached(
         self, run: QuestionRun, limits: HitLimits, chosen: tuple[str | None, TurnChoice]
@@ -273,6 +278,7 @@ class ConversationRecall:
             self._clock().timestamp(),
             repetitions=True,
             naming=np.any(named_turns, axis=0) if named_turns else None,
+            elsewhen=view.naming([ELSEWHEN]) if named_turns else None,
         )
         meaning, scores = self._score(run)
         hits, answer_probability = self._fill(run, meaning, scores, HitLimits(top_k))
@@ -348,8 +354,11 @@ class ConversationRecall:
         alike = _estimate_meaning(view, looked_up, reading, words, for_all=cosine is None)
         exact = view.exact(looked_up, only) if looked_up.exact else None
         if run.alone and run.naming is not None:
-            # Of what was said then and what tells of it, the latter first.
-            exact = np.maximum(run.naming, 0.0 if exact is None else exact)
+            # What tells of it first, then what was said then, last what told then of other days.
+            of_then = run.naming.astype(np.float32)
+            if run.elsewhen is not None:
+                of_then[rows] = np.maximum(of_then[rows], ~run.elsewhen[rows] / 2)
+            exact = np.maximum(of_then, 0.0 if exact is None else exact)
         weights = self._weights
         if not traits_of(self._embedder.name).understands(run.question.text):
             weights = replace(weights, words_half=WORDS_HALF_ALONE)
@@ -365,6 +374,7 @@ class ConversationRecall:
             titles=titles,
             exact=exact,
             naming=run.naming,
+            elsewhen=run.elsewhen,
         )
         if read_cues(run.question.text).order:
             scores = spread_over_stages(view.table, scores, self._weights)

@@ -25,6 +25,7 @@ from anaphora.recall.lanes import (
     ShownText,
 )
 from anaphora.recall.likelihood import without_tail
+from anaphora.recall.narrowing import drop_unmet, tell_meant
 from anaphora.recall.opposed import OpposedPairs, mark_opposed
 from anaphora.recall.query import BLANK, check_count, check_share
 from anaphora.recall.question import Question
@@ -220,7 +221,12 @@ def _merge(request: SearchRequest, lanes: Sequence[LaneAnswer], budget: int) -> 
         hits = tuple(without_tail(hits))
     nearest = _order(hit for lane in lanes for hit in _set_scores(lane.nearest, request))
     lane_notices = ((lane.silent_times if hits else lane.notices) for lane in lanes)
-    notices = tuple(dict.fromkeys(notice for lane in lane_notices for notice in lane))
+    dated_texts = [(hit.text or hit.snippet, hit.ts) for hit in hits if hit.ts is not None]
+    said_notices = dict.fromkeys(notice for lane in lane_notices for notice in lane)
+    notices = (
+        *drop_unmet(said_notices, dated_texts, request.question),
+        *tell_meant(dated_texts[: request.top_k], request.question.times),
+    )
     return Recall(
         tuple(_fit_budget(hits, request.top_k, budget)),
         tuple(dict.fromkeys(part for lane in lanes for part in lane.degraded)),

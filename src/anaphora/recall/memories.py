@@ -28,7 +28,7 @@ from anaphora.reading.inputs import statement_text
 from anaphora.recall.currency import COMPARABLE, GROUPS, RELATED, Candidate, Placed, order_hits
 from anaphora.recall.former import REASON, PastAsked, read_chains, with_chain
 from anaphora.recall.likelihood import with_floor
-from anaphora.recall.narrowing import days_of, tell_coming
+from anaphora.recall.narrowing import days_of, tell_coming, tell_meant
 from anaphora.recall.query import BLANK, check_count, check_share, query_vector
 from anaphora.recall.question import Question, prepare
 from anaphora.recall.reading import (
@@ -45,6 +45,7 @@ from anaphora.store.codecs import to_micros
 from anaphora.store.filters import parse
 from anaphora.store.records.rows import as_mapping
 from anaphora.store.records.titles import record_title
+from anaphora.text.shown_times import tell_days
 from anaphora.values.conversations import FINISH_VECTORS, Degraded, Recall, RecallMode
 from anaphora.values.memories import HalfLives, MemoryHit, MemoryRecord, Rejected, RelatedMemory
 
@@ -228,7 +229,7 @@ class MemoryRecall:
             recall = _tell_unmet(question, recall, shown=every or floor == 0)
         elif vector is not None and not candidates.pending and mode == "hybrid":
             recall = with_floor(recall, answer.answered, lowest)
-        return _add_coming(question, recall, moment)
+        return _add_times(question, recall, moment)
 
     def _search(
         self, lookup: MemoryQuery, every: bool, degraded: list[Degraded]
@@ -336,23 +337,29 @@ def _look_up_times(question: Question) -> tuple[AskedTime, ...]:
 
 def _tell_unmet(question: Question, recall: Recall[MemoryHit], *, shown: bool) -> Recall[MemoryHit]:
     """An answer where nothing is of the question's times: hits that speak of one of them in its
-    words, or where they are `shown` all."""
+    words and mean no other, or where they are `shown` all."""
     times = question.times
     notices = tuple(f"nothing is noted {days_of(span)} ({span.text})" for span in times)
     hits = tuple(
         hit
         for hit in recall.hits
-        if shown or any(words_of(span.text) <= words_of(hit.text) for span in times)
+        if shown
+        or (
+            any(words_of(span.text) <= words_of(hit.text) for span in times)
+            and not tell_days(hit.text, hit.created_at)
+        )
     )
     nearest = () if hits else recall.hits
     return replace(recall, hits=hits, nearest=nearest, notices=(*recall.notices, *notices))
 
 
-def _add_coming(question: Question, recall: Recall[MemoryHit], now: datetime) -> Recall[MemoryHit]:
-    """An answer that tells which of its hits are dated in the future."""
+def _add_times(question: Question, recall: Recall[MemoryHit], now: datetime) -> Recall[MemoryHit]:
+    """An answer that tells which of its hits are dated in the future, or mean a day asked about."""
     dated_texts = ((hit.text, hit.created_at) for hit in (*recall.hits, *recall.nearest))
     coming = tell_coming(dated_texts, question.times, now)
-    return replace(recall, notices=(*recall.notices, *coming)) if coming else recall
+    meant = tell_meant(((hit.text, hit.created_at) for hit in recall.hits), question.times)
+    notices = (*recall.notices, *coming, *meant)
+    return replace(recall, notices=notices) if coming or meant else recall
 
 
 def _count_pending(parts: Sequence[Candidates]) -> int:

@@ -2,12 +2,13 @@
 
 In: a table of turns and rows of it. Out: the rows that are left, and what a reader should know of
 the choice: an unknown speaker, a time in which nothing was said. A turn is of the time at
-which it was said, and of the days that its text names.
+which it was said, and of the days that its text names, by
+their dates or by the day on which it was said.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime, time, timedelta
 from typing import Final
@@ -17,13 +18,20 @@ from numpy.typing import NDArray
 
 from anaphora.calls.moments import checked_moment
 from anaphora.errors import InvalidInput
-from anaphora.language.analyser import fold
+from anaphora.language.analyser import fold, index_text
+from anaphora.language.times.reading import is_open_end, is_open_start
 from anaphora.rank.currency import COMING
 from anaphora.rank.question import speakers_present
 from anaphora.rank.turn_table import ROLE_ASSISTANT, ROLE_OTHER, ROLE_USER, TurnTable
 from anaphora.recall.question import Question
-from anaphora.recall.times.reading import is_open_end, is_open_start
-from anaphora.text.shown_times import in_shown_zone, shown_day, shown_minute
+from anaphora.text.shown_times import (
+    days_between,
+    in_shown_zone,
+    in_speakers_zone,
+    shown_day,
+    shown_minute,
+    tell_days,
+)
 from anaphora.values.conversations import TimeSpan, TurnChoice
 
 Rows = NDArray[np.intp]
@@ -132,15 +140,11 @@ def _describe_bounds(since: datetime | None, until: datetime | None) -> str:
         return f"until {last_day}"
     if not last_day:
         return f"since {first_day}"
-    return _days_between(first_day, last_day)
+    return days_between(first_day, last_day)
 
 
 def _begins_day(moment: datetime | None) -> bool:
     return moment is None or in_shown_zone(moment).time() == time()
-
-
-def _days_between(first: str, last: str) -> str:
-    return f"on {first}" if first == last else f"from {first} to {last}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,10 +224,46 @@ def tell_coming(
     notices = []
     for text, at in texts:
         if at > now and not any(span.start <= at < span.end for span in spans):
-            short_text = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
             day = at.astimezone(now.tzinfo)
-            notices.append(f'{COMING}: from {day:%Y-%m-%d} "{" ".join(short_text.split())}"')
+            notices.append(f'{COMING}: from {day:%Y-%m-%d} "{_short(text)}"')
     return tuple(dict.fromkeys(notices))
+
+
+def tell_meant(texts: Iterable[tuple[str, datetime]], spans: Sequence[TimeSpan]) -> tuple[str, ...]:
+    """A notice for each text that means a day of the question by the one on which it was told."""
+    asked = [(span.start.replace(tzinfo=None), span.end.replace(tzinfo=None)) for span in spans]
+
+    def is_asked(start: datetime, end: datetime) -> bool:
+        return any(start < last and first < end for first, last in asked)
+
+    notices = []
+    for text, told_at in texts if spans else ():
+        was_then = any(span.start <= told_at < span.end for span in spans)
+        if not was_then and (days := tell_days(text, told_at, is_asked)):
+            notices.append(f'{days}: "{_short(text)}"')
+    return tuple(dict.fromkeys(notices))
+
+
+def drop_unmet(
+    notices: Iterable[str], texts: Sequence[tuple[str, datetime]], question: Question
+) -> Iterator[str]:
+    """The notices without those of times that any of the texts, each with its time, tells of."""
+    by_days = {
+        f" {days_of(span)} (": names.dated
+        for span, names in zip(question.times, question.time_names, strict=True)
+    }
+    for notice in notices:
+        tokens = {token for days, names in by_days.items() if days in notice for token in names}
+        if not (tokens and any(_tells_of(tokens, *text) for text in texts)):
+            yield notice
+
+
+def _tells_of(tokens: Set[str], text: str, at: datetime) -> bool:
+    return not tokens.isdisjoint(index_text(text, None, in_speakers_zone(at)).tokens)
+
+
+def _short(text: str) -> str:
+    return " ".join((text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…").split())
 
 
 def days_of(span: TimeSpan) -> str:
@@ -233,4 +273,4 @@ def days_of(span: TimeSpan) -> str:
     if is_open_end(span):
         return f"since {span.start:%Y-%m-%d}"
     last_moment = span.end - timedelta(seconds=1)
-    return _days_between(f"{span.start:%Y-%m-%d}", f"{last_moment:%Y-%m-%d}")
+    return days_between(f"{span.start:%Y-%m-%d}", f"{last_moment:%Y-%m-%d}")

@@ -13,9 +13,9 @@ from typing import Final
 from anaphora.language.analyser import QueryWord, analyse, query_terms, query_words
 from anaphora.language.dates import day_tokens, month_named, month_token
 from anaphora.language.languages.language import language_of, languages
+from anaphora.language.times.reading import is_open_end, is_open_start, read_times
 from anaphora.rank.statements import asked_words
 from anaphora.recall.query import truncated_question, typed_question
-from anaphora.recall.times.reading import is_open_end, is_open_start, read_times
 from anaphora.values.conversations import Degraded, TimeSpan
 
 _BY_DAYS: Final = 62

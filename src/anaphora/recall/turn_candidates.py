@@ -54,8 +54,9 @@ class QuestionRun:
     caller should know; `unread` gets why its candidates could not be read with it.
 
     `repetitions`: turns that say the same are several hits. `window`: so many candidates are read.
-    `naming`: the turns whose text names a day of its times, None for none; `alone`: only turns of
-    its times answer it. `now` is when it is asked, in seconds since 1970.
+    `naming`: the turns whose text names a day of its times, None for none, `elsewhen` those that
+    name others than their own; `alone`: only turns of its times answer it. `now` is when it is
+    asked, in seconds since 1970.
     """
 
     view: TurnView
@@ -66,6 +67,7 @@ class QuestionRun:
     repetitions: bool = False
     window: int = 0
     naming: Mask | None = None
+    elsewhen: Mask | None = None
     alone: bool = False
     degraded: list[Degraded] = field(default_factory=list)
     unread: list[Degraded] = field(default_factory=list)

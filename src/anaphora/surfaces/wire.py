@@ -78,7 +78,7 @@ def time_of(
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
-        from anaphora.recall.times.reading import is_open_end, is_open_start, read_times
+        from anaphora.language.times.reading import is_open_end, is_open_start, read_times
 
         spans = read_times(text, now)
         ends = [span.end for span in spans if not is_open_end(span)]

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import datetime, tzinfo
+from collections.abc import Callable
+from datetime import datetime, timedelta, tzinfo
+from functools import lru_cache
 
+from anaphora.language.languages.language import language_of
+from anaphora.language.times.told import told_days
 from anaphora.settings import zones_of
 from anaphora.system.environment import environment
 from anaphora.system.zones import calling_zone
@@ -24,6 +28,38 @@ def in_shown_zone(moment: datetime) -> datetime:
         return moment.astimezone(shown_zone())
     except OverflowError:
         return moment
+
+
+def in_speakers_zone(moment: datetime) -> datetime:
+    """The moment in its own zone, that of who spoke; one in UTC, which says none, in the user's."""
+    return moment if moment.utcoffset() else in_shown_zone(moment)
+
+
+def tell_days(
+    text: str, told_at: datetime, asked: Callable[[datetime, datetime], bool] = lambda *_: True
+) -> str:
+    """The days other than its own that a text means: "on 2026-09-25, told 2026-09-26", or "".
+
+    Of several only those that are `asked` for: naive, from the first moment to before the last.
+    """
+    at = in_speakers_zone(told_at)
+    parts = [
+        days_between(f"{start:%Y-%m-%d}", f"{end - timedelta(days=1):%Y-%m-%d}")
+        for start, end in _told_days(text, at.replace(tzinfo=None))
+        if not start.date() <= at.date() < end.date() and asked(start, end)
+    ]
+    return f"{', '.join(parts)}, told {at:%Y-%m-%d}" if parts else ""
+
+
+# Several lanes and the answer made of them tell of the same hits.
+@lru_cache(maxsize=64)
+def _told_days(text: str, at: datetime) -> tuple[tuple[datetime, datetime], ...]:
+    return told_days(text, at, language_of(text))
+
+
+def days_between(first: str, last: str) -> str:
+    """The days from the first to the last in words."""
+    return f"on {first}" if first == last else f"from {first} to {last}"
 
 
 def shown_day(moment: datetime | None) -> str:

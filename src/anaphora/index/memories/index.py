@@ -46,6 +46,7 @@ from anaphora.store.records.titles import record_title
 from anaphora.store.records.vectors import RecordVectors
 from anaphora.store.records.written import WrittenRecords
 from anaphora.text.recalled import quotes_recalled
+from anaphora.text.shown_times import in_shown_zone
 from anaphora.values.memories import MemoryRecord
 
 TAIL_LIMIT = 500
@@ -532,7 +533,11 @@ class MemoryIndex:
 
     def _document(self, record: MemoryRecord) -> IndexedDocument:
         title = self._title_of(record)
-        return document_in_language(record.id, record.text, self._term_of, title=title)
+        # Not in its own zone, which is not stored: an index that is made again has the same days.
+        told_at = in_shown_zone(record.created_at)
+        return document_in_language(
+            record.id, record.text, self._term_of, title=title, told_at=told_at
+        )
 
     def _make_words(self) -> MemoryWords:
         return MemoryWords(WordIndex(self._file, self._term_of))

@@ -21,6 +21,7 @@ from anaphora.index.rows import GONE
 from anaphora.index.vectors.matrix import Nearest
 from anaphora.index.words.lookup import Lookup, Word
 from anaphora.index.words.postings import TermNumbers
+from anaphora.language.times.told import ELSEWHEN
 from anaphora.rank.memories import MemoryCandidates
 from anaphora.store.filters import Filter
 from anaphora.store.records.store import Records
@@ -116,7 +117,7 @@ def _nothing(seq: int, *, cosines: bool) -> Candidates:
         reinforced_at=numbers,
         count=numbers,
         titles=none,
-        timely=np.empty(0, np.bool_),
+        timely=none,
     )
     return Candidates(columns, version=seq)
 
@@ -206,19 +207,23 @@ class MemoryState:
     def _filter(self, query: MemoryQuery, keep: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """The rows of `keep` that the times and the filter of a query let through."""
         if query.within:
-            keep = keep & self._find_timely(query)
+            keep = keep & (self._find_timely(query) > 0.0)
         if query.keep.fields:
             keep = keep & self.filters.mask(query.keep, self.rows, self.records)
         return keep
 
-    def _find_timely(self, query: MemoryQuery) -> NDArray[np.bool_]:
-        """The rows that were noted in the times of a query, or mention them."""
-        timely = self._find_naming(query)
+    def _find_timely(self, query: MemoryQuery) -> Shares:
+        """How far each row is of the times of a query: noted in them, or naming a day in them.
+
+        One that was noted then and names only other days is half of them.
+        """
+        noted = np.zeros(len(self.rows), np.bool_)
         for name in ("created", "reinforced_at"):
             noted_times = self.rows.column(name)
             for time in query.times:
-                timely |= (noted_times >= time.start) & (noted_times < time.end)
-        return timely
+                noted |= (noted_times >= time.start) & (noted_times < time.end)
+        timely = noted * (1.0 - self.words.holding([ELSEWHEN], len(noted)) / 2)
+        return np.maximum(timely, self._find_naming(query))
 
     def _find_naming(self, query: MemoryQuery) -> NDArray[np.bool_]:
         """The rows with a text that names a day of the query's times."""
@@ -300,12 +305,14 @@ class MemoryState:
         shares: Shares,
         looked_up: Lookup,
     ) -> MemoryCandidates:
-        cosines, timely = None, np.zeros(len(rows), np.bool_)
+        cosines, timely = None, np.zeros(len(rows))
         if query.times:
             timely = self._find_timely(query)[rows]
         if query.within:
-            # Memories that mention the time rank before those that were noted in it.
-            shares = np.maximum(shares, EXACT_WORTH * self._find_naming(query)[rows])
+            # Memories that mention the time rank before those that were noted in it, and last are
+            # those that were noted in it and mention others.
+            worth = np.where(self._find_naming(query)[rows], 1.0, timely - 0.5)
+            shares = np.maximum(shares, EXACT_WORTH * worth)
         if query.vector is not None and near is not None:
             word_cosines = self.vectors.cosines(query.vector, rows[len(near.rows) :])
             cosines = np.concatenate((near.cosines, word_cosines))

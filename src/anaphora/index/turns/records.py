@@ -12,6 +12,7 @@ from anaphora.language.analyser import index_text
 from anaphora.rank.turn_table import ROLE_ASSISTANT, ROLE_OTHER, ROLE_USER, turn_flags
 from anaphora.store.crypto.index import CLEAR_INDEX, IndexSealer
 from anaphora.text.recalled import strip_recalled
+from anaphora.text.shown_times import in_speakers_zone
 from anaphora.values.conversations import Degraded, Turn
 
 Identity: TypeAlias = tuple[int, int, int, int]
@@ -200,7 +201,7 @@ def record_of(
 ) -> IndexedTurn:
     """Analyse a turn for the index, without recalled text that it quotes."""
     own_text = strip_recalled(turn.text)
-    indexed_text = index_text(own_text)
+    indexed_text = index_text(own_text, None, in_speakers_zone(turn.ts))
     tokens = " ".join(map(sealer.token_key, indexed_text.tokens))
     forms = "" if sealer.sealed else " ".join(indexed_text.forms)
     return IndexedTurn(

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
+from datetime import datetime
 
 from anaphora.index.words.lookup import TITLE
 from anaphora.index.words.writing import IndexedDocument
 from anaphora.language.analyser import IndexedText, analyse, index_text, language_token
 from anaphora.language.languages.language import language_of
+from anaphora.text.shown_times import in_speakers_zone
 
 TermOf = Callable[[str], str]
 """Gives the term of a token in the index: in a sealed home a keyed hash."""
@@ -24,14 +26,21 @@ def document_of(key: str, texts: Sequence[str], term_of: TermOf | None = None) -
 
 
 def document_in_language(
-    key: str, text: str, term_of: TermOf | None = None, *, title: str = ""
+    key: str,
+    text: str,
+    term_of: TermOf | None = None,
+    *,
+    title: str = "",
+    told_at: datetime | None = None,
 ) -> IndexedDocument:
     """Analyse a document by its language: its words, then its subjects. `term_of` replaces tokens.
+
+    With `told_at` also the days that it means by that one.
 
     With `term_of`, the words as written are left out: they would reveal the tokens. The tokens of
     its `title` are among its words, each with the prefix of titles.
     """
-    body = index_text(text)
+    body = index_text(text, None, told_at and in_speakers_zone(told_at))
     heading = titled(title, language_of(f"{title}\n{text}")) if title else IndexedText((), (), 0)
     forms = dict.fromkeys((*body.forms, *heading.forms) if term_of is None else ())
     fields = (*body.tokens, *heading.tokens), (*body.subjects, *heading.subjects)

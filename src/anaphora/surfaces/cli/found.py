@@ -16,7 +16,7 @@ from anaphora.surfaces.cli.output import (
 )
 from anaphora.text.display import one_line, visible
 from anaphora.text.short_ids import short_id, short_place, short_turn
-from anaphora.text.shown_times import shown_minute
+from anaphora.text.shown_times import shown_minute, tell_days
 from anaphora.values.conversations import Recall
 from anaphora.values.search import SearchHit
 
@@ -65,6 +65,8 @@ def show_hit(out: Console, mark: str, hit: SearchHit, *, full: bool, why: bool) 
     for line in hit.versions:
         out.print(styled(f"   {version_words(line)}", "dim"))
     if why:
+        if hit.ts is not None and (days := tell_days(hit.text or hit.snippet, hit.ts)):
+            out.print(styled(f"   {days}", "dim"))
         show_factors(out, hit.factors, hit.answers)
 
 

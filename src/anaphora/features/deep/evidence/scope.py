@@ -41,9 +41,9 @@ from anaphora.features.deep.evidence.sources import (
 )
 from anaphora.features.deep.values import DeepSource, Scope
 from anaphora.language.analyser import QueryWord, analyse, fold
+from anaphora.language.times.reading import read_times
 from anaphora.rank.turn_table import ROLE_ASSISTANT, ROLE_USER
 from anaphora.recall.question import Question
-from anaphora.recall.times.reading import read_times
 from anaphora.store.facts import MEMORY
 from anaphora.store.threads.ids import check_id
 from anaphora.values.conversations import Degraded

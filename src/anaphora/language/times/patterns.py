@@ -18,6 +18,16 @@ _NUMERIC: Final = (
 )
 _SIDES: Final = ("since", "after", "before", "until")
 _NOTHING: Final = "(?!)"
+TOLD: Final = {
+    "day": "",
+    **dict.fromkeys(("unit", "weekend", "ago", "ahead", "rolling"), "{unit}|weekend"),
+    "weekday": "{any_weekday}",
+    "date": "{month}",
+    "holiday": "{holiday}",
+    "nth": r"\d",
+}
+"""The kinds of times that lie around the day on which somebody tells of them, or are on it, each
+with a pattern of what a text that names one holds."""
 MeaningT = TypeVar("MeaningT")
 
 
@@ -72,6 +82,46 @@ class Patterns:
         if not self.by_words:
             phrases += [Phrase(self._compile(form), "numeric", ()) for form in _NUMERIC]
         return phrases
+
+    def told(self, text: str) -> Iterator[Phrase]:
+        """The phrases by which a text that somebody tells may name a day by that of telling it.
+
+        Among them are those of dates: a date is no weekday.
+        """
+        for gate, phrases in self._told:
+            if gate.search(text):
+                yield from phrases
+
+    @cached_property
+    def _told(self) -> Sequence[tuple[re.Pattern[str], Sequence[Phrase]]]:
+        """The phrases of what is told by what a text must hold for them, most of them once."""
+        told = [self._compile_phrase(*row) for row in self._times.get("told", ())]
+        phrases: dict[str, list[Phrase]] = {}
+        for phrase in (*self.phrases, *told):
+            if phrase.kind in TOLD:
+                phrases.setdefault(TOLD[phrase.kind], []).append(phrase)
+        return [(self._compile(gate), found) for gate, found in phrases.items()]
+
+    @cached_property
+    def near(self) -> re.Pattern[str]:
+        """What a text holds that tells a day by the day on which it is told."""
+        bound = r"\b" if self.spaced else ""
+        return self._compile(f"{bound}(?:{_any(*self._times.get('near', ()))}){bound}")
+
+    @cached_property
+    def happened(self) -> re.Pattern[str]:
+        """What shows that somebody tells of what is past."""
+        return self._compile_bounded(_any(*self._times.get("happened", ())))
+
+    @cached_property
+    def usual(self) -> re.Pattern[str]:
+        """What shows that somebody tells what holds on many days."""
+        return self._compile_bounded(_any(*self._times.get("usual", ())))
+
+    @cached_property
+    def lasting(self) -> re.Pattern[str]:
+        """What shows that somebody tells how long something lasts: "in three days"."""
+        return self._compile_bounded(_any(*self._times.get("lasting", ())))
 
     @cached_property
     def future(self) -> re.Pattern[str]:
@@ -208,6 +258,7 @@ def _make_parts(language: Language) -> dict[str, str]:
             _by_name("vague", times.get("vague", {})),
             _numbered("number", times["numbers"], 1),
         ),
+        "nth": r"(?P<nth>\d{1,2})",
         "year": r"(?P<year>(?:19|20)\d\d)(?!\d)",
         "day": day + times.get("ordinal", "(?:er|st|nd|rd|th|º|ª|°|\\.)?"),
     }
@@ -215,7 +266,7 @@ def _make_parts(language: Language) -> dict[str, str]:
         f"unit:{name}": f"(?P<unit_{name}>{pattern})" for name, pattern in times["units"].items()
     }
     terms: Mapping[str, str] = times.get("terms", {})
-    return {**parts, **units, **terms}
+    return {"any_weekday": parts["weekday"], **parts, **units, **terms}
 
 
 def _numbered(kind: str, patterns: Sequence[str], first: int) -> str:

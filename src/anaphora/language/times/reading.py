@@ -10,7 +10,7 @@ caller may rely on.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -25,10 +25,10 @@ from anaphora.language.languages.language import (
     language_of,
     languages,
 )
-from anaphora.recall.times import calendar
-from anaphora.recall.times.calendar import Days
-from anaphora.recall.times.meaning import Asked, Groups, key_of, read_days
-from anaphora.recall.times.patterns import (
+from anaphora.language.times import calendar
+from anaphora.language.times.calendar import Days
+from anaphora.language.times.meaning import Asked, Groups, key_of, read_days
+from anaphora.language.times.patterns import (
     Affixes,
     MeaningT,
     Patterns,
@@ -36,10 +36,18 @@ from anaphora.recall.times.patterns import (
     Range,
     patterns_of,
 )
-from anaphora.recall.times.words import words_of
+from anaphora.language.times.words import words_of
 from anaphora.values.conversations import TimeSpan
 
-__all__ = ["MAX_SPANS", "OPEN_END", "OPEN_START", "is_open_end", "is_open_start", "read_times"]
+__all__ = [
+    "MAX_SPANS",
+    "OPEN_END",
+    "OPEN_START",
+    "is_open_end",
+    "is_open_start",
+    "read_times",
+    "read_told",
+]
 
 OPEN_START = datetime(1970, 1, 1)  # noqa: DTZ001 - wall clock; the zone is the asker's
 """Where "before" begins: turns without a time (year 1) are not in it."""
@@ -56,6 +64,10 @@ _SHORT = 200
 # Several of these are one time only with the words around them; what stands before it is no sign
 # of a beginning or an end where it is a part of the phrase.
 _NAMED: Final = frozenset({"date", "weekday", "season", "holiday", "year"})
+# Of a date: what `dates.py` reads, and a year.
+_WRITTEN: Final = frozenset({"day_digits", "year", "first"})
+# What somebody does every Friday names no day.
+_USUAL: Final = frozenset({"weekday", "date"})
 _REACH: Final = 48
 """Characters before a time in which the words stand that relate it."""
 
@@ -95,6 +107,15 @@ def read_times(question: str, now: datetime) -> tuple[TimeSpan, ...]:
         )
         for time in times
     )
+
+
+def read_told(patterns: Patterns, sentence: str, now: datetime) -> Iterator[Days]:
+    """The days of which a sentence, told at `now` (naive), speaks by the day of telling.
+
+    What returns is the latest one in a sentence of the past, else the next one.
+    """
+    text = words_of(sentence).line if patterns.by_words else sentence
+    yield from _TimeReader(patterns, text).read_told(now)
 
 
 def is_open_start(span: TimeSpan) -> bool:
@@ -175,8 +196,9 @@ class _TimeReader:
         """The times that the text names, asked at `now`, in their order."""
         patterns, text = self.patterns, self.text
         asks_forward = bool(patterns.future.search(text)) and not patterns.past.search(text)
+        phrases = (one for one in patterns.phrases if digits or one.kind != "numeric")
         readings = sorted(
-            self._all(Asked(now, asks_forward), digits),
+            self._all(Asked(now, asks_forward), phrases),
             key=lambda reading: (reading.first, -reading.last),
         )
         while True:
@@ -186,11 +208,37 @@ class _TimeReader:
                 return [time for time in times if time.start < time.end]
             readings = [time for time in readings if not (time.unsure and time.first in unrelated)]
 
-    def _all(self, asked: Asked, digits: bool) -> Iterator[_Named]:
-        """Every reading of every place."""
-        for phrase in self.patterns.phrases:
-            if phrase.kind == "numeric" and not digits:
+    def read_told(self, now: datetime) -> Iterator[Days]:
+        """The days that somebody who tells the text at `now` speaks of, and does not write out."""
+        patterns, text = self.patterns, self.text
+        is_past = bool(patterns.happened.search(text) or patterns.past.search(text))
+        asked = Asked(now, not is_past or bool(patterns.future.search(text)))
+        is_usual = bool(patterns.usual.search(text))
+        is_lasting = is_usual or bool(patterns.lasting.search(text))
+        readings = sorted(
+            self._all(asked, patterns.told(text)),
+            key=lambda reading: (reading.first, -reading.last),
+        )
+        least = 0
+        for named in _choose_longest([reading for reading in readings if not reading.unsure]):
+            time, kind = self._read_part(named, least), named.phrase.kind
+            least = time.last
+            if is_usual and kind in _USUAL and not _is_explicit(named):
                 continue
+            if kind == "ahead" and (is_lasting or not asked.forward):
+                continue
+            if kind == "unit" and _is_current(named):
+                if key_of(named.groups, "unit") != "weekend":
+                    continue
+                if not asked.forward and time.start > now:
+                    # "At the weekend", told on the Monday after it.
+                    time = time.related(calendar.unit_of(now, "weekend", -1))
+            if kind != "date" or _is_explicit(named) or not named.groups.keys() & _WRITTEN:
+                yield time.days
+
+    def _all(self, asked: Asked, phrases: Iterable[Phrase]) -> Iterator[_Named]:
+        """Every reading of every place by some phrases."""
+        for phrase in phrases:
             for match in phrase.pattern.finditer(self.text):
                 # 30 February, or 9999 years ago: words in the form of a time that is none.
                 with suppress(ValueError, OverflowError):
@@ -321,6 +369,18 @@ def _choose_longest(readings: Sequence[_Named]) -> list[_Named]:
         if not times or time.first >= times[-1].last:
             times.append(time)
     return times
+
+
+def _is_current(time: _Named) -> bool:
+    """Whether it is the unit that is under way: "this year"."""
+    return time.phrase.detail == ("0",) or key_of(time.groups, "offset") in ("this", "now")
+
+
+def _is_explicit(time: _Named) -> bool:
+    """Whether it says which one is meant: "last Friday", "May of last year"."""
+    return bool(time.phrase.detail) or any(
+        key_of(time.groups, kind) for kind in ("offset", "week", "year")
+    )
 
 
 def _groups(match: re.Match[str]) -> dict[str, str]:

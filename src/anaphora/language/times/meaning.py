@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple, TypeAlias
 
-from anaphora.recall.times import calendar
-from anaphora.recall.times.calendar import Days
+from anaphora.language.times import calendar
+from anaphora.language.times.calendar import Days
 
 Groups: TypeAlias = Mapping[str, str]
 Detail: TypeAlias = tuple[str, ...]
@@ -62,6 +62,11 @@ def _read_count(groups: Groups) -> tuple[str, float, float]:
     return unit, float(groups.get("digits") or key_of(groups, "number") or 1), 0.5
 
 
+def _read_ahead(detail: Detail, groups: Groups, asked: Asked) -> Days:
+    unit, count, slack = _read_count(groups)
+    return calendar.around(asked.now, unit, -count, slack)
+
+
 def _read_rolling(detail: Detail, groups: Groups, asked: Asked) -> Days:
     unit, count, _ = _read_count(groups)
     start = calendar.back(asked.now, unit, count)
@@ -77,7 +82,7 @@ def _goes_forward(detail: Detail, groups: Groups, asked: Asked) -> bool:
 def _read_weekday(detail: Detail, groups: Groups, asked: Asked) -> Days:
     number = int(key_of(groups, "weekday"))
     week = key_of(groups, "week")
-    if week or (detail and detail[0] != "next"):
+    if week or (detail and detail[0] not in ("next", "last")):
         offset = calendar.OFFSETS[week] if week else int(detail[0])
         return calendar.day_of(calendar.unit_of(asked.now, "week", offset)[0], number)
     days_ahead = (number - asked.now.weekday() - 1) % 7 + 1
@@ -94,7 +99,10 @@ def _read_numeric(detail: Detail, groups: Groups, asked: Asked) -> Days:
 
 
 def _read_nth(detail: Detail, groups: Groups, asked: Asked) -> Days:
-    """ "The 14th": of the nearest month that has it."""
+    """ "The 14th": of the nearest month that has it, or of the month so many on."""
+    if detail:
+        first_day = calendar.unit_of(asked.now, "month", int(detail[0]))[0]
+        return calendar.day_of(first_day.replace(day=int(groups["nth"])))
     forward = _goes_forward(detail, groups, asked)
     for count in range(13):
         first_day = calendar.unit_of(asked.now, "month", count if forward else -count)[0]
@@ -176,6 +184,7 @@ _READERS: Final[Mapping[str, Callable[[Detail, Groups, Asked], Days]]] = {
     "unit": _read_unit,
     "weekend": _read_weekend,
     "ago": lambda detail, groups, asked: calendar.around(asked.now, *_read_count(groups)),
+    "ahead": _read_ahead,
     "around": lambda detail, groups, asked: calendar.around(
         asked.now, detail[1], float(detail[0]), 1.0
     ),
