@@ -171,6 +171,10 @@ def test_one_tool_finds_everything_within_the_callers_budget(home: Path) -> None
             fresh = changed["data"]["id"][-8:]
             would = await call(session, "forget", id=fresh, dryRun=True)
             assert would["data"]["count"] == 2
+            assert [one["text"] for one in would["data"]["memories"]] == [
+                "Kestrels eat mice.",
+                "Kestrels eat voles.",
+            ]
             assert (await call(session, "recall", query="what do kestrels eat?"))["data"]
             assert (await call(session, "forget", id=fresh))["data"]["count"] == 2
             assert not (await call(session, "recall", query="what do kestrels eat?"))["data"]

@@ -12,20 +12,23 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from anaphora.errors import InvalidInput
-from anaphora.ingest.secrets.examples import is_example
-from anaphora.ingest.secrets.formats import PATTERNS
-from anaphora.ingest.secrets.patterns import (
+from anaphora.ingest.secrets.assigned import (
     NAME_PARTS,
     assigned_secrets,
-    is_literal,
     is_secret_value,
     matching,
     picked,
-    reads_as_password,
 )
-from anaphora.ingest.secrets.said_keys import said_keys
-from anaphora.ingest.secrets.shapes import DENSE
-from anaphora.ingest.secrets.spoken import COMMANDS, SAID_PARTS, command_secrets, said_passwords
+from anaphora.ingest.secrets.examples import is_example
+from anaphora.ingest.secrets.forms import DENSE, FORMS
+from anaphora.ingest.secrets.said import (
+    COMMANDS,
+    SAID_PARTS,
+    command_secrets,
+    has_pin,
+    said_keys,
+    said_secrets,
+)
 
 MAX_DEPTH: Final = 100
 """Objects and lists within one another that `redact_value` follows."""
@@ -182,12 +185,12 @@ def _find_spans(text: str) -> Iterator[_Span]:
         yield positions[start], positions[end - 1] + 1, kind
 
 
-_LOOSE = tuple(form for form in PATTERNS if not form.dense)
+_LOOSE = tuple(form for form in FORMS if form.loose)
 _BLANK = 12
 _HINTS = {
     *(form.hint.lower() for form in _LOOSE if form.hint),
-    *("private key", "putty", "://", "login"),
-    *(hint for hint, _ in COMMANDS),
+    *("private key", "putty", "://", "login", "cookie"),
+    *(hint.lower() for hint, _ in COMMANDS),
     *NAME_PARTS,
     *SAID_PARTS,
 }
@@ -201,34 +204,35 @@ def _scan(text: str) -> Iterator[_Span]:
     if not (dense.text or _has_sign(text, lower_text)):
         return
     # Most sentences have no line that could hold a key: then half of the table is not asked.
-    for form in PATTERNS if dense.text else _LOOSE:
-        within = dense.text if form.dense else text
+    for form in FORMS if dense.text else _LOOSE:
+        within = text if form.loose else dense.text
         if form.hint not in (lower_text if form.caseless else within):
             continue
-        for match in form.pattern.finditer(within):
-            if form.check is None or form.check(match):
-                start, end = match.span(form.group)
-                # Manuals write "ghp_xxxxxxxxxxxx" in the place of a secret.
-                if len(set(within[end - _BLANK : end].rstrip("="))) == 1:
-                    continue
-                if form.dense:
-                    start, end = dense.place(start), dense.place(end)
-                yield start, end, form.kind
+        for match in form.find(within):
+            start, end = match.span(form.group)
+            # Manuals write "ghp_xxxxxxxxxxxx" in the place of a secret.
+            if len(set(within[end - _BLANK : end].rstrip("="))) == 1:
+                continue
+            if not form.loose:
+                start, end = dense.place(start), dense.place(end)
+            yield start, end, form.kind
     yield from _find_private_keys(text)
     yield from _find_url_passwords(text)
     yield from _find_numbers(text)
     yield from assigned_secrets(text, lower_text)
     if dense.text:
-        yield from ((dense.place(a), dense.place(b), kind) for a, b, kind in said_keys(dense.text))
-    yield from said_passwords(text, lower_text, reads_as_password)
-    yield from command_secrets(text, is_literal)
+        for start, end, kind in said_keys(dense.text, dense.text.lower(), dense=True):
+            yield dense.place(start), dense.place(end), kind
+    yield from said_keys(text, lower_text, dense=False)
+    yield from said_secrets(text, lower_text)
+    yield from command_secrets(text, lower_text)
 
 
 def _has_sign(text: str, lower_text: str) -> bool:
     """Whether a text has anything without which it holds no secret, beside a dense run."""
     if len(lower_text) != len(text) or _DIGITS.search(text):
         return True
-    return any(map(lower_text.__contains__, _SIGNS))
+    return any(map(lower_text.__contains__, _SIGNS)) or has_pin(lower_text)
 
 
 def _merge(spans: Iterator[_Span]) -> list[_Span]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, cast
 
 import typer
@@ -47,6 +47,7 @@ from anaphora.values.memories import (
 AROUND = 2
 """Turns shown before and after the one that was asked for."""
 SHOWN_IDS = 10
+KEPT = "  secret kept"
 ID = "The id or its last characters."
 Tags = Annotated[list[str] | None, typer.Option(help="Only with this tag; may be repeated.")]
 Types = Annotated[
@@ -88,6 +89,12 @@ def remember(
         str | None, typer.Option(help="The id of the memory it replaces.")
     ] = None,
     expires: Annotated[str | None, typer.Option(help=f"When it expires. {WHEN}")] = None,
+    keep_secret: Annotated[
+        bool,
+        typer.Option(
+            "--keep-secret", help="Keep a password or key in it; it never leaves the home unmasked."
+        ),
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Remember a fact. A repeated fact is reinforced; a new value of a path replaces the old."""
@@ -109,12 +116,16 @@ def remember(
             source=source,
             supersedes=None if supersedes is None else memory.resolve_id(supersedes, "memory"),
             expires_at=time_of("expires", expires),
+            keep_secret=keep_secret,
         )
+        kept = keep_secret and memory.get(report.id).keep_secret
     if as_json:
         emit(report)
         return
     terminal = console()
-    terminal.print(f"{report.action} {short_id(report.id)}")
+    terminal.print(f"{report.action} {short_id(report.id)}{KEPT if kept else ''}")
+    if keep_secret and not kept:
+        terminal.print(Text("  nothing in it looks like a secret: it is kept as any memory", "dim"))
     show_notices(report.notices)
     if report.redacted:
         terminal.print(Text(f"  redacted before storing: {', '.join(report.redacted)}", "yellow"))
@@ -185,7 +196,8 @@ def _show_hit(mark: str, hit: MemoryHit, *, why: bool) -> None:
     terminal = console()
     head = Text(mark, style="dim").append(one_line(hit.path or hit.type), style="bold")
     head.append(f"  {shown_minute(hit.created_at)}  {short_id(hit.id)}", style="dim")
-    terminal.print(head.append(f"  {hit.score:.3f}", style="green"))
+    head.append(f"  {hit.score:.3f}", style="green")
+    terminal.print(head.append(KEPT if hit.keep_secret else "", style="yellow"))
     show_text(terminal, hit.text)
     show_versions(terminal, hit)
     if why:
@@ -268,6 +280,8 @@ def _show_record(record: MemoryRecord) -> None:
     head.append(f"  {shown_minute(record.created_at)}  {short_id(record.id)}", style="dim")
     if record.reinforce_count:
         head.append(f"  stated {record.reinforce_count + 1} times", style="green")
+    if record.keep_secret:
+        head.append(KEPT, style="yellow")
     if record.superseded_by:
         head.append(f"  superseded by {short_id(record.superseded_by)}", style="yellow")
     terminal.print(head)
@@ -492,6 +506,7 @@ def redact_memories(
     It cannot be undone. Backups and exports that were made before still contain them.
     """
     with open_memory(context) as memory:
+        kept = sum(record.keep_secret for record in _all_of(memory))
         ids = memory.redact_memories(dry_run=True)
         if ids and not dry_run:
             question = f"Redact {counted(len(ids), 'memory', 'memories')}?"
@@ -499,9 +514,22 @@ def redact_memories(
                 raise typer.Exit(1)
             ids = memory.redact_memories()
     outcome = "would be redacted" if dry_run else "redacted"
+    kept_note = f"; {kept:,} with a secret kept on purpose left as they are" if kept else ""
     present(
-        {"redacted": ids}, f"{counted(len(ids), 'memory', 'memories')} {outcome}", as_json=as_json
+        {"redacted": ids, "kept": kept},
+        f"{counted(len(ids), 'memory', 'memories')} {outcome}{kept_note}",
+        as_json=as_json,
     )
+
+
+def _all_of(memory: Memory) -> Iterator[MemoryRecord]:
+    cursor: str | None = None
+    while True:
+        page = memory.list(limit=1_000, cursor=cursor)
+        yield from page
+        cursor = page.cursor
+        if cursor is None:
+            return
 
 
 def _filters(

@@ -7,6 +7,7 @@ The calls run in a worker thread with validated arguments, and raise the facade'
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,11 +22,14 @@ from anaphora.values.conversations import READ_AWAITED, NewTurn, Recall
 
 if TYPE_CHECKING:
     from anaphora.api.memory import Memory
+    from anaphora.values.memories import MemoryRecord
 
 NOTHING_YET: Final = "Nothing is stored yet that a new session should know."
 SEARCHED: Final = 8
 """Results of each lane that `search` lists."""
 _TITLE: Final = 80
+_NAMED: Final = 20
+"""Memories whose words are shown before they are forgotten."""
 _LEFT_OUT: Final = ("text", "factors", "matches", "answers")
 """Fields of a hit that `recall` omits: `fetch` and the caller's own tools provide the full text."""
 
@@ -105,8 +109,22 @@ def forget(memory: Memory, arguments: Arguments, context: CallContext) -> Answer
     if chosen_arguments.get("id") is not None:
         chosen_arguments["id"] = memory.resolve_id(chosen_arguments["id"], "memory")
     report = memory.forget(**chosen_arguments)
-    dry_run_note = "Nothing was changed; this would be: " if arguments["dry_run"] else ""
-    return Answer(plain(report), dry_run_note + render.forgotten_text(report))
+    if not arguments["dry_run"]:
+        return Answer(plain(report), render.forgotten_text(report))
+    would_go = [
+        record for record_id in report.ids[:_NAMED] if (record := _find_record(memory, record_id))
+    ]
+    memories = [{"id": record.id, "text": record.text} for record in would_go]
+    return Answer(
+        plain(report) | {"memories": memories}, render.would_forget_text(report, would_go)
+    )
+
+
+def _find_record(memory: Memory, record_id: str) -> MemoryRecord | None:
+    # Of a note or a document the id is all there is.
+    with suppress(NotFound):
+        return memory.get(record_id)
+    return None
 
 
 def contradictions(memory: Memory, arguments: Arguments, context: CallContext) -> Answer:

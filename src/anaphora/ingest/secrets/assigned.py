@@ -164,6 +164,7 @@ _ORDINARY = re.compile(
     r"|.*\.(?:pem|key|json|ya?ml|txt|md|py|js|ts|crt|env)",
     re.IGNORECASE | re.DOTALL,
 )
+_PIECE, _SMALL = re.compile(r"[A-Z]?[a-z]+|[A-Z]"), re.compile(r"[a-z]+")
 _MARKS = re.compile(r"[!@#%^&*+?~$]")
 _TRAILING = ".,;:!?)]}>*_"
 
@@ -381,6 +382,10 @@ def _is_unquoted_literal(value: str, digits: bool) -> bool:
         return True
     if _CODE.fullmatch(value) or _ORDINARY.fullmatch(value):
         return False
+    if len(value) >= 10 and value.isalpha():
+        # No words joined as names are: "BRezYMLkXPUe".
+        pieces, runs = _PIECE.findall(value), _SMALL.findall(value)
+        return len(runs) >= 3 and len(pieces) > len(value) / 2
     letter = re.search(r"[^\W\d_]", value) is not None
     digit = re.search(r"\d", value) is not None
     return letter and (digit or _MARKS.search(value[:-1]) is not None)
