@@ -185,10 +185,11 @@ def _find_spans(text: str) -> Iterator[_Span]:
         yield positions[start], positions[end - 1] + 1, kind
 
 
-_LOOSE = tuple(form for form in FORMS if form.loose)
+_ASKED = tuple((form, form.hint, form.caseless) for form in FORMS)
+_LOOSE = tuple(asked for asked in _ASKED if asked[0].loose)
 _BLANK = 12
 _HINTS = {
-    *(form.hint.lower() for form in _LOOSE if form.hint),
+    *(hint.lower() for _, hint, _ in _LOOSE if hint),
     *("private key", "putty", "://", "login", "cookie"),
     *(hint.lower() for hint, _ in COMMANDS),
     *NAME_PARTS,
@@ -204,9 +205,9 @@ def _scan(text: str) -> Iterator[_Span]:
     if not (dense.text or _has_sign(text, lower_text)):
         return
     # Most sentences have no line that could hold a key: then half of the table is not asked.
-    for form in FORMS if dense.text else _LOOSE:
+    for form, hint, in_lower in _ASKED if dense.text else _LOOSE:
         within = text if form.loose else dense.text
-        if form.hint not in (lower_text if form.caseless else within):
+        if hint not in (lower_text if in_lower else within):
             continue
         for match in form.find(within):
             start, end = match.span(form.group)

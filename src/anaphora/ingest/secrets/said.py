@@ -30,16 +30,19 @@ def _sign(name: str) -> str:
     return "|".join(_WORDS[name].split(";"))
 
 
-_PARTS: Final = tuple(_WORDS["parts"].split(";"))
-_KEY_PARTS: Final = tuple(_WORDS["key_parts"].split(";"))
-_OPEN_PARTS: Final = tuple(_WORDS["open_parts"].split(";"))
-SAID_PARTS: Final = (*_PARTS, *_OPEN_PARTS)
+SAID_PARTS: Final = (*_WORDS["parts"].split(";"), *_WORDS["open_parts"].split(";"))
 """No sentence says a short secret without one of these, in lower case; but see `has_pin`."""
 _TO: Final = frozenset(_WORDS["to"].split(";"))
 _GAP: Final = r"[^\S\n]{1,2}"
 _PLAIN: Final = r"[^\W_][\w.'’@/-]{0,24}"
 _IS: Final = rf"(?:{_sign('is')})(?![\w'’])"
 _VALUE: Final = r"[\"'`„“«»‘「『*]{0,3}[^\S\n]?(?P<value>[^\s\"“”«»]{3,200})"
+
+
+@cache
+def _parts_in(name: str, *, ascii_only: bool) -> tuple[str, ...]:
+    """Of a list of parts of names, those that a text may have."""
+    return tuple(part for part in _WORDS[name].split(";") if not ascii_only or part.isascii())
 
 
 @cache
@@ -53,14 +56,14 @@ def _patterns() -> tuple[re.Pattern[str], ...]:
     return (
         re.compile(
             rf"(?P<name>{name})"
-            rf"(?:{whose}(?P<joint>{_GAP}{_IS}[:：]?{_GAP}|[^\S\n]{{0,2}}[:：=]{_GAP}"
+            rf"(?:{whose}(?P<joint>{_GAP}{_IS}[^\S\n]?[:：]?{_GAP}|[^\S\n]{{0,2}}[:：=]{_GAP}"
             rf"|{_GAP}(?:[–—-]|->|→){_GAP}|{_GAP}(?:{_sign('to')}){_GAP})|{_GAP})"
             rf"{now}{_VALUE}",
             re.IGNORECASE,
         ),
         # Whatever else stands between the two, a value that looks like a password is one.
         re.compile(
-            rf"(?:{_sign('password')})(?:{_GAP}{_PLAIN}){{0,6}}?"
+            rf"(?:{_sign('password')})(?![^\S\n]+(?:{_sign('about')})\b)(?:{_GAP}{_PLAIN}){{0,6}}?"
             rf"(?:{_GAP}{_IS}[:：]?|[^\S\n]{{0,2}}[:：])[^\S\n]{{0,2}}{now}"
             rf"[\"'`„“«»‘]?(?P<value>[^\s\"“”«»]{{6,200}})",
             re.IGNORECASE,
@@ -84,6 +87,7 @@ _ENDS: Final = re.compile(
     rf"[\"'`”“»«’」』*]{{0,3}}(?:[.,;!)]?\s*\Z|\s*\n|[.,;!)]\s|\s(?:{_sign('and')}|{_sign('changed')})\b)"
 )
 _SAYS_OF: Final = re.compile(rf"(?:{_sign('said_of')})", re.IGNORECASE)
+_SIGN_OF_VALUE: Final = re.compile(r"[\d!@#%^&*+?~$]")
 _SENTENCES: Final = re.compile(r"[.!?;\"]")
 _OF_A_BANK: Final = re.compile(rf"(?:{_sign('bank')})", re.IGNORECASE)
 _OF_NOTHING: Final = re.compile(
@@ -114,7 +118,8 @@ _NO_VALUE: Final = re.compile(
 # What goes on with another name and its value is an object or a call in code without spaces.
 _SEVERAL: Final = re.compile(r"[,;{][A-Za-z_$][\w$]{0,40}[:=,(][^\s]*[,;{}(=:]")
 _CLOSING: Final = "\"'`”“»«’」』.,;:!?)]}>*_。，、です"
-_IN_CODE: Final = re.compile(r"[(){}=<>\"\[\]]|\A\s*[\w.-]*\s*\Z")
+_IN_CODE: Final = re.compile(r"[(){}=<>\"\[\]]")
+_OF_SOMEBODY: Final = re.compile(rf"\s*(?:{_sign('my')})\s+", re.IGNORECASE)
 _PIN_PART: Final = re.compile(r"pin.{0,60}?\d{4}|\d{4}.{0,40}?pin", re.DOTALL)
 
 
@@ -129,8 +134,8 @@ def said_secrets(text: str, lowered: str) -> Iterator[_Span]:
         lowered = "".join(
             character if len(character.lower()) != 1 else character.lower() for character in text
         )
-    parts = (*_PARTS, "pin") if has_pin(lowered) else _PARTS
-    lines = picked(text, first_of(lowered, parts))
+    parts = _parts_in("parts", ascii_only=lowered.isascii())
+    lines = picked(text, first_of(lowered, (*parts, "pin") if has_pin(lowered) else parts))
     if not lines.text:
         return
     said, stated, close, before = _patterns()
@@ -138,7 +143,10 @@ def said_secrets(text: str, lowered: str) -> Iterator[_Span]:
         if (end := _end_of_said(lines.text, match)) > 0:
             start = match.start("value")
             yield lines.place(start), lines.place(end - 1) + 1, "password"
-    for pattern in (stated, close, before):
+    # A word by itself is a value only where `said` finds it.
+    has_sign = _SIGN_OF_VALUE.search(lines.text) is not None
+    others = (stated, before) if has_sign else ()
+    for pattern in others if text.isascii() else (*others, close):
         for match in pattern.finditer(lines.text):
             start, end = match.span("value")
             if pattern is before:
@@ -146,7 +154,9 @@ def said_secrets(text: str, lowered: str) -> Iterator[_Span]:
                 start -= len(_WORD_ENDS.split(lines.text[max(0, start - 64) : start])[-1])
             written = lines.text[start:end].rstrip(_CLOSING)
             is_value = reads_as_password(written) if pattern is stated else _looks_made(written)
-            if is_value and _is_one_value(written):
+            # As "clave", these words are of the codes of doors too.
+            is_code = pattern is close and written.isdecimal() and len(written) < 6
+            if is_value and not is_code and _is_one_value(written):
                 yield lines.place(start), lines.place(start) + len(written), "password"
 
 
@@ -173,8 +183,9 @@ def _end_of_said(text: str, match: re.Match[str]) -> int:
     if match.group("pin"):
         # The PIN of a door is a code of the house, like any other.
         before = _SENTENCES.split(_before(text, match.start()))[-1]
-        around = f"{before} {text[match.end('name') : start]}"
-        is_of_bank = _OF_A_BANK.search(around) or _OF_NOTHING.fullmatch(around)
+        behind = text[match.end("name") : start]
+        is_of_bank = _OF_A_BANK.search(f"{before} {match.group('name')} {behind}")
+        is_of_bank = is_of_bank or _OF_NOTHING.fullmatch(f"{before} {behind}")
         return end if is_of_bank and re.fullmatch(r"\d{4,8}", written) else 0
     if not joint:
         # "Password hunter2": nothing but the name and what a person would not say.
@@ -197,16 +208,25 @@ def _end_of_value(text: str, match: re.Match[str], joint: str, written: str) -> 
     if _looks_made(written):
         # In Spanish and Portuguese the code of a door is a "clave" as well.
         return 0 if match.group("name").lower() == "clave" and written.isdecimal() else end
-    if not joint.rstrip(":：").isalpha() and (
-        joint[-1] not in ":：" or _IN_CODE.search(_before(text, match.start()))
-    ):
-        # A dash, or the colon of a field of code or of a form.
+    if not joint.rstrip(" :：").isalpha() and not _is_label(text, match, joint, end):
         return 0
     many = _MANY_WORDS.match(text, start)
     if many is not None and _FUNCTION.search(many.group()) is None:
         return many.end()
     is_word = len(written) >= 3 and written.isascii() and written.replace("-", "").isalpha()
     return end if is_word and _ENDS.match(text, end) and not _SAYS_OF.fullmatch(written) else 0
+
+
+def _is_label(text: str, match: re.Match[str], joint: str, end: int) -> bool:
+    """Whether a colon stands in a sentence or behind a label, and in no code or form."""
+    before = _before(text, match.start())
+    if joint[-1] not in ":：" or _IN_CODE.search(before):
+        return False
+    is_alone = re.fullmatch(r"\s*[\w.-]*\s*", before) is not None
+    if not is_alone or _OF_SOMEBODY.fullmatch(before):
+        return True
+    is_written_out = (before.strip() or match.group("name"))[0].isupper()
+    return is_written_out and re.compile(r"[.!]?\s*(?:\n|\Z)").match(text, end) is not None
 
 
 def _quoted(text: str, start: int) -> int:
@@ -258,7 +278,10 @@ def said_keys(text: str, lower_text: str, *, dense: bool) -> Iterator[_Span]:
     """
     if len(lower_text) != len(text):
         return
-    lines = picked(text, first_of(lower_text, _KEY_PARTS if dense else _OPEN_PARTS))
+    parts = _parts_in("key_parts" if dense else "open_parts", ascii_only=lower_text.isascii())
+    lines = picked(text, first_of(lower_text, parts))
+    if not lines.text:
+        return
     for match in _said_key().finditer(lines.text):
         name, written_key = match.group("name"), match.group("value").rstrip(".=-_~:")
         start = match.start("value")
