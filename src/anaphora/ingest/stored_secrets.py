@@ -81,8 +81,8 @@ class StoredSecrets:
             since = page[-1].seq
         # What was replaced in place is in the events alone.
         events = (event for event in self._records.all_events() if _clean_event(event) != event)
-        said_ids = (event.record_id for event in events)
-        return list(ids | {said: None for said in said_ids if said not in kept_ids})
+        said_ids = dict.fromkeys(event.record_id for event in events)
+        return [record_id for record_id in ids | said_ids if record_id not in kept_ids]
 
     def kept(self) -> int:
         """How many memories hold a secret that their owner kept on purpose."""

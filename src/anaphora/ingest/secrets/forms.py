@@ -48,7 +48,7 @@ class SecretForm:
 
     def find(self, text: str) -> Iterator[re.Match[str]]:
         """Every match in a text that its check accepts."""
-        matches = _compiled(self.pattern).finditer(text)
+        matches = compiled(self.pattern).finditer(text)
         return filter(_CHECKS[self.check], matches) if self.check else matches
 
 
@@ -115,7 +115,8 @@ def _put_literal_first(pattern: str) -> str:
 
 
 @cache
-def _compiled(pattern: str) -> re.Pattern[str]:
+def compiled(pattern: str) -> re.Pattern[str]:
+    """A pattern of the file, its signs written out."""
     for sign, written in _SIGNS.items():
         pattern = pattern.replace(sign, written)
     return re.compile(_put_literal_first(pattern), re.ASCII)
@@ -237,6 +238,10 @@ _SIGNS: Final = {
     "{S}": START,
     "{E}": r"(?![A-Za-z0-9])",
     "{U}": r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}",
+    # What a command is given, and what stands before that.
+    "{V}": r"(?:\"(?P<double>[^\"\n]{3,200})\"|'(?P<single>[^'\n]{3,200})'"
+    r"|(?P<bare>[^\s\"'`|;<>]{3,200}))",
+    "{I}": r"[^\n|;]{0,300}?[ \t]",
     # What stands between the name of a key and its value.
     "{Q}": r"[\"'`]?\]?[ \t]{0,3}(?:=>|:=|[=:]{1,3}|[ \t])[ \t]{0,3}[\"'`]?",
 }

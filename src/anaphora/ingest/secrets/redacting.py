@@ -25,6 +25,7 @@ from anaphora.ingest.secrets.said import (
     COMMANDS,
     SAID_PARTS,
     command_secrets,
+    cookie_secrets,
     has_pin,
     said_keys,
     said_secrets,
@@ -202,7 +203,9 @@ _DIGITS = re.compile(r"\d\d(?:\d\d[ -]?|[ -])\d{4}", re.ASCII)
 
 def _scan(text: str) -> Iterator[_Span]:
     dense, lower_text = picked(text, matching(text, _DENSE_RUN)), text.lower()
-    if not (dense.text or _has_sign(text, lower_text)):
+    # Without any of these, a text holds no secret.
+    has_sign = dense.text or len(lower_text) != len(text) or _DIGITS.search(text)
+    if not (has_sign or any(map(lower_text.__contains__, _SIGNS)) or has_pin(lower_text)):
         return
     # Most sentences have no line that could hold a key: then half of the table is not asked.
     for form, hint, in_lower in _ASKED if dense.text else _LOOSE:
@@ -218,22 +221,17 @@ def _scan(text: str) -> Iterator[_Span]:
                 start, end = dense.place(start), dense.place(end)
             yield start, end, form.kind
     yield from _find_private_keys(text)
-    yield from _find_url_passwords(text)
+    for match in _URL_PASSWORD.finditer(text):
+        if not _TEMPLATE.fullmatch(match.group(1)) and not is_example(match.group(1)):
+            yield (*match.span(1), "basic-auth")
     yield from _find_numbers(text)
     yield from assigned_secrets(text, lower_text)
-    if dense.text:
-        for start, end, kind in said_keys(dense.text, dense.text.lower(), dense=True):
-            yield dense.place(start), dense.place(end), kind
+    for start, end, kind in said_keys(dense.text, dense.text.lower(), dense=True):
+        yield dense.place(start), dense.place(end), kind
     yield from said_keys(text, lower_text, dense=False)
     yield from said_secrets(text, lower_text)
-    yield from command_secrets(text, lower_text)
-
-
-def _has_sign(text: str, lower_text: str) -> bool:
-    """Whether a text has anything without which it holds no secret, beside a dense run."""
-    if len(lower_text) != len(text) or _DIGITS.search(text):
-        return True
-    return any(map(lower_text.__contains__, _SIGNS)) or has_pin(lower_text)
+    yield from command_secrets(text)
+    yield from cookie_secrets(text, lower_text)
 
 
 def _merge(spans: Iterator[_Span]) -> list[_Span]:
@@ -302,12 +300,6 @@ def _find_private_keys(text: str) -> Iterator[_Span]:
 _URL_PASSWORD = re.compile(
     r"://[^\s:/?#@\[\]\"'<>]{0,256}:([^\s/?#@\"'<>]{1,256})@(?=[\w\[])", re.ASCII
 )
-
-
-def _find_url_passwords(text: str) -> Iterator[_Span]:
-    for match in _URL_PASSWORD.finditer(text):
-        if not _TEMPLATE.fullmatch(match.group(1)) and not is_example(match.group(1)):
-            yield (*match.span(1), "basic-auth")
 
 
 _TEMPLATE = re.compile(r"\$\{?\w+\}?|\{+[^{}]*\}+|%\w*%?|\*+|x{3,}|\.{3}|\[.*", re.IGNORECASE)

@@ -17,9 +17,17 @@ from typing import Final
 
 from anaphora.ingest.secrets.assigned import first_of, is_literal, picked, reads_as_password
 from anaphora.ingest.secrets.examples import is_example, is_resource
-from anaphora.ingest.secrets.forms import DATA
+from anaphora.ingest.secrets.forms import DATA, compiled
 
-__all__ = ["COMMANDS", "SAID_PARTS", "command_secrets", "said_secrets"]
+__all__ = [
+    "COMMANDS",
+    "SAID_PARTS",
+    "command_secrets",
+    "cookie_secrets",
+    "has_pin",
+    "said_keys",
+    "said_secrets",
+]
 
 _Span = tuple[int, int, str]
 _WORDS: Final[dict[str, str]] = DATA["words"]
@@ -138,15 +146,15 @@ def said_secrets(text: str, lowered: str) -> Iterator[_Span]:
     lines = picked(text, first_of(lowered, (*parts, "pin") if has_pin(lowered) else parts))
     if not lines.text:
         return
-    said, stated, close, before = _patterns()
-    for match in said.finditer(lines.text):
+    plainly, stated, close, before = _patterns()
+    for match in plainly.finditer(lines.text):
         if (end := _end_of_said(lines.text, match)) > 0:
             start = match.start("value")
             yield lines.place(start), lines.place(end - 1) + 1, "password"
-    # A word by itself is a value only where `said` finds it.
+    # A word by itself is a value only where the first finds it.
     has_sign = _SIGN_OF_VALUE.search(lines.text) is not None
-    others = (stated, before) if has_sign else ()
-    for pattern in others if text.isascii() else (*others, close):
+    further = (stated, before) if has_sign else ()
+    for pattern in further if text.isascii() else (*further, close):
         for match in pattern.finditer(lines.text):
             start, end = match.span("value")
             if pattern is before:
@@ -242,24 +250,17 @@ def _before(text: str, at: int) -> str:
     return text[max(0, at - 80) : at].rpartition("\n")[2]
 
 
-@cache
-def _said_key() -> re.Pattern[str]:
-    return re.compile(
-        rf"(?P<name>(?<![a-z0-9])(?:{_sign('key_latin')})|{_sign('key_other')})"
-        rf"(?P<link>(?:{_GAP}{_PLAIN}){{0,4}}?"
-        rf"(?:{_GAP}{_IS}[:：]?|[^\S\n]{{0,2}}(?:[:：=—–-]|=>|:=|は|が|是|为|為|는|은|คือ)"
-        r"|[\"'`][^\S\n]{0,2},|[^\S\n]{0,3}\||(?=[^\S\n]))"
-        r"[^\S\n]{0,2}(?:now |jetzt )?[\"'`„“«»‘「『*]{0,3}[^\S\n]?)"
-        r"(?P<value>(?=[\w+/=.~:-]{0,200}?\d)[A-Za-z0-9][\w+/=.~:-]{5,200})",
-        re.IGNORECASE,
-    )
-
-
-@cache
-def _opens_nothing() -> re.Pattern[str]:
-    return re.compile(
-        rf"(?:\A|[ _-])(?:{_sign('opens_nothing')})[ _-]?(?:key|token)s?\Z", re.IGNORECASE
-    )
+_SAID_KEY: Final = (
+    rf"(?P<name>(?<![a-z0-9])(?:{_sign('key_latin')})|{_sign('key_other')})"
+    rf"(?P<link>(?:{_GAP}{_PLAIN}){{0,4}}?"
+    rf"(?:{_GAP}{_IS}[:：]?|[^\S\n]{{0,2}}(?:[:：=—–-]|=>|:=|は|が|是|为|為|는|은|คือ)"
+    r"|[\"'`][^\S\n]{0,2},|[^\S\n]{0,3}\||(?=[^\S\n]))"
+    r"[^\S\n]{0,2}(?:now |jetzt )?[\"'`„“«»‘「『*]{0,3}[^\S\n]?)"
+    r"(?P<value>(?=[\w+/=.~:-]{0,200}?\d)[A-Za-z0-9][\w+/=.~:-]{5,200})"
+)
+_OPENS_NOTHING: Final = re.compile(
+    rf"(?:\A|[ _-])(?:{_sign('opens_nothing')})[ _-]?(?:key|token)s?\Z", re.IGNORECASE
+)
 
 
 _ALONE: Final = re.compile(r"(?:keys?|tokens?)\Z", re.IGNORECASE)
@@ -282,13 +283,13 @@ def said_keys(text: str, lower_text: str, *, dense: bool) -> Iterator[_Span]:
     lines = picked(text, first_of(lower_text, parts))
     if not lines.text:
         return
-    for match in _said_key().finditer(lines.text):
+    for match in re.compile(_SAID_KEY, re.IGNORECASE).finditer(lines.text):
         name, written_key = match.group("name"), match.group("value").rstrip(".=-_~:")
         start = match.start("value")
         link = match.group("link")
         # "key = …" is a mapping's in most programs; "the key is …" is said of a secret.
         in_code = "=" in link or (link[0] in ":\"'`")
-        if _opens_nothing().search(name) or (in_code and _ALONE.fullmatch(name)):
+        if _OPENS_NOTHING.search(name) or (in_code and _ALONE.fullmatch(name)):
             continue
         # Words between the two need a sign that the one is the other.
         is_said = _LINK.search(link) is not None
@@ -330,29 +331,23 @@ def _is_made_by_machine(value: str) -> bool:
     return digits >= 3 or (digits >= 1 and changes >= len(classes) / 2)
 
 
-_GIVEN: Final = (
-    r"(?:\"(?P<double>[^\"\n]{3,200})\"|'(?P<single>[^'\n]{3,200})'"
-    r"|(?P<bare>[^\s\"'`|;<>]{3,200}))"
-)
-_WITHIN: Final = r"[^\n|;]{0,300}?[ \t]"
 COMMANDS: Final[tuple[tuple[str, str], ...]] = tuple(DATA["commands"].items())
 """By the word without which there is none: what a command is given."""
+_LETTERS_WITH_DIGITS: Final = re.compile(r"[^\W\d_].*\d|\d.*[^\W\d_]", re.DOTALL)
 _EXAMPLE: Final = frozenset(_WORDS["examples"].split(";"))
 
 
-@cache
-def _command(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern.replace("{V}", _GIVEN).replace("{I}", _WITHIN), re.ASCII)
-
-
-def command_secrets(text: str, lowered: str) -> Iterator[_Span]:
-    """Give (start, end, kind) of every secret that a command, a variable or a cookie is given."""
+def command_secrets(text: str) -> Iterator[_Span]:
+    """Give (start, end, kind) of every secret that a command or a variable is given."""
     for hint, pattern in COMMANDS:
-        if hint in text:
-            for match in _command(pattern).finditer(text):
-                yield from _check_match(match, strict=hint == "--")
-    if "cookie" in lowered or "curl" in lowered:
-        yield from _cookies(text)
+        for match in compiled(pattern).finditer(text) if hint in text else ():
+            name, given = next((name, part) for name, part in match.groupdict().items() if part)
+            if given.lower() in _EXAMPLE or given.startswith(("-", "$", "@", "<", "%")):
+                continue
+            # A long option is followed by all kinds of words; a literal has a digit.
+            is_one = hint != "--" or _LETTERS_WITH_DIGITS.search(given) is not None
+            if is_one and is_literal(given):
+                yield (*match.span(name), "password")
 
 
 _COOKIES: Final = re.compile(
@@ -365,7 +360,10 @@ _COOKIE: Final = re.compile(r"(?:\A|;[ \t]{0,2})([\w.$!~-]{1,64})=([^\s;,\"']{8,
 _OF_A_COOKIE: Final = re.compile(r"expires|path|domain|max-age|samesite", re.IGNORECASE)
 
 
-def _cookies(text: str) -> Iterator[_Span]:
+def cookie_secrets(text: str, lowered: str) -> Iterator[_Span]:
+    """Give (start, end, kind) of every session in the cookies of a header or of curl."""
+    if "cookie" not in lowered and "curl" not in lowered:
+        return
     for match in _COOKIES.finditer(text):
         for cookie in _COOKIE.finditer(match.group("pairs")):
             name, value = cookie.groups()
@@ -375,18 +373,3 @@ def _cookies(text: str) -> Iterator[_Span]:
             if is_random and not _OF_A_COOKIE.fullmatch(name) and is_literal(value):
                 start = match.start("pairs") + cookie.start(2)
                 yield start, start + len(value), "cookie"
-
-
-def _check_match(match: re.Match[str], *, strict: bool) -> Iterator[_Span]:
-    name, written_text = next(
-        (name, written_text)
-        for name, written_text in match.groupdict().items()
-        if written_text is not None
-    )
-    if written_text.lower() in _EXAMPLE or written_text.startswith(("-", "$", "@", "<", "%")):
-        return
-    # A long option is followed by all kinds of words; a literal has a digit, or is in quotes.
-    if strict and not (any(map(str.isdigit, written_text)) and any(map(str.isalpha, written_text))):
-        return
-    if is_literal(written_text):
-        yield (*match.span(name), "password")

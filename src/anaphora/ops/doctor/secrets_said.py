@@ -28,8 +28,8 @@ def stored_check(services: NamespaceServices) -> Check:
     """
     from anaphora.container.redaction import count_kept_secrets, holding_secrets
 
-    count, kept = len(holding_secrets(services, MOST)), count_kept_secrets(services)
-    kept_note = f"; {kept:,} kept on purpose" if kept else ""
+    count, kept_count = len(holding_secrets(services, MOST)), count_kept_secrets(services)
+    kept_note = f"; {kept_count:,} kept on purpose" if kept_count else ""
     if not count:
         detail = f"no memory or note seems to hold a secret{kept_note}"
         return Check(_STORED, ok=True, detail=detail)

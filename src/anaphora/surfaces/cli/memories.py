@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Any, cast
 
 import typer
@@ -41,6 +41,7 @@ from anaphora.values.memories import (
     MemoryHit,
     MemoryRecord,
     MemoryType,
+    Page,
     Verdict,
 )
 
@@ -118,13 +119,13 @@ def remember(
             expires_at=time_of("expires", expires),
             keep_secret=keep_secret,
         )
-        kept = keep_secret and memory.get(report.id).keep_secret
+        is_kept = keep_secret and memory.get(report.id).keep_secret
     if as_json:
         emit(report)
         return
     terminal = console()
-    terminal.print(f"{report.action} {short_id(report.id)}{KEPT if kept else ''}")
-    if keep_secret and not kept:
+    terminal.print(f"{report.action} {short_id(report.id)}{KEPT if is_kept else ''}")
+    if keep_secret and not is_kept:
         terminal.print(Text("  nothing in it looks like a secret: it is kept as any memory", "dim"))
     show_notices(report.notices)
     if report.redacted:
@@ -506,7 +507,10 @@ def redact_memories(
     It cannot be undone. Backups and exports that were made before still contain them.
     """
     with open_memory(context) as memory:
-        kept = sum(record.keep_secret for record in _all_of(memory))
+        kept_count, page = 0, memory.list(limit=1_000)
+        while page.items:
+            kept_count += sum(record.keep_secret for record in page)
+            page = memory.list(limit=1_000, cursor=page.cursor) if page.cursor else Page(())
         ids = memory.redact_memories(dry_run=True)
         if ids and not dry_run:
             question = f"Redact {counted(len(ids), 'memory', 'memories')}?"
@@ -514,22 +518,12 @@ def redact_memories(
                 raise typer.Exit(1)
             ids = memory.redact_memories()
     outcome = "would be redacted" if dry_run else "redacted"
-    kept_note = f"; {kept:,} with a secret kept on purpose left as they are" if kept else ""
+    kept_note = f"; {kept_count:,} with a secret kept on purpose left alone" if kept_count else ""
     present(
-        {"redacted": ids, "kept": kept},
+        {"redacted": ids, "kept": kept_count},
         f"{counted(len(ids), 'memory', 'memories')} {outcome}{kept_note}",
         as_json=as_json,
     )
-
-
-def _all_of(memory: Memory) -> Iterator[MemoryRecord]:
-    cursor: str | None = None
-    while True:
-        page = memory.list(limit=1_000, cursor=cursor)
-        yield from page
-        cursor = page.cursor
-        if cursor is None:
-            return
 
 
 def _filters(

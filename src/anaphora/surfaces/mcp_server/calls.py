@@ -19,10 +19,10 @@ from anaphora.surfaces.mcp_server.tool import Answer, Arguments, CallContext
 from anaphora.surfaces.wire import plain, recalled_turns, times_between
 from anaphora.system.repositories import repository_of
 from anaphora.values.conversations import READ_AWAITED, NewTurn, Recall
+from anaphora.values.memories import MemoryRecord
 
 if TYPE_CHECKING:
     from anaphora.api.memory import Memory
-    from anaphora.values.memories import MemoryRecord
 
 NOTHING_YET: Final = "Nothing is stored yet that a new session should know."
 SEARCHED: Final = 8
@@ -111,20 +111,15 @@ def forget(memory: Memory, arguments: Arguments, context: CallContext) -> Answer
     report = memory.forget(**chosen_arguments)
     if not arguments["dry_run"]:
         return Answer(plain(report), render.forgotten_text(report))
-    would_go = [
-        record for record_id in report.ids[:_NAMED] if (record := _find_record(memory, record_id))
-    ]
+    would_go = list[MemoryRecord]()
+    for record_id in report.ids[:_NAMED]:
+        # Of a note or a document the id is all there is.
+        with suppress(NotFound):
+            would_go.append(memory.get(record_id))
     memories = [{"id": record.id, "text": record.text} for record in would_go]
     return Answer(
         plain(report) | {"memories": memories}, render.would_forget_text(report, would_go)
     )
-
-
-def _find_record(memory: Memory, record_id: str) -> MemoryRecord | None:
-    # Of a note or a document the id is all there is.
-    with suppress(NotFound):
-        return memory.get(record_id)
-    return None
 
 
 def contradictions(memory: Memory, arguments: Arguments, context: CallContext) -> Answer:
