@@ -198,14 +198,16 @@ _HINTS = {
 }
 # What contains another one needs not be looked for.
 _SIGNS = tuple(hint for hint in _HINTS if not any(part in hint for part in _HINTS - {hint}))
+_PLAIN_SIGNS = tuple(filter(str.isascii, _SIGNS))
 _DIGITS = re.compile(r"\d\d(?:\d\d[ -]?|[ -])\d{4}", re.ASCII)
 
 
 def _scan(text: str) -> Iterator[_Span]:
     dense, lower_text = picked(text, matching(text, _DENSE_RUN)), text.lower()
     # Without any of these, a text holds no secret.
+    signs = _PLAIN_SIGNS if text.isascii() else _SIGNS
     has_sign = dense.text or len(lower_text) != len(text) or _DIGITS.search(text)
-    if not (has_sign or any(map(lower_text.__contains__, _SIGNS)) or has_pin(lower_text)):
+    if not (has_sign or any(map(lower_text.__contains__, signs)) or has_pin(lower_text)):
         return
     # Most sentences have no line that could hold a key: then half of the table is not asked.
     for form, hint, in_lower in _ASKED if dense.text else _LOOSE:
