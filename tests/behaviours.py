@@ -305,6 +305,8 @@ PROMISES: dict[str, str] = {
     "secrets.formats": "D Secrets of known services are found in sentences, code, URLs, JSON, tables and commands.",
     "secrets.masked": "D A secret in a turn is kept as it was said, and masked in prompts, MCP, the page and shared exports.",
     "secrets.counted": "D `doctor` counts turns that seem to hold a secret, shows none, and names the command that takes it out.",
+    "secrets.said": "D A password, PIN or key that a sentence gives is taken out; what a sentence says about one stays.",
+    "secrets.kept": "D The owner can keep a secret on purpose: marked as such, and masked wherever it leaves the home.",
     "secrets.stored": "D `doctor` counts memories stored with a secret, and `redact-memories` leaves no byte of it.",
     "secrets.ordinary": "D Ordinary text passes the redaction of secrets untouched.",
     # Encryption at rest

@@ -351,7 +351,7 @@ OFFERED = (
     "anaphora.ingest.files.*",
     "anaphora.features.importing.formats*",
     "anaphora.features.projects.indexing.git_history",
-    "anaphora.ingest.secrets.formats",
+    "anaphora.ingest.secrets.forms",
     "anaphora.ingest.secrets.masking",
     "anaphora.ingest.secrets.redacting",
     "anaphora.ingest.sections",

@@ -234,6 +234,17 @@ def test_keys_are_never_shown(
 
 
 @pytest.mark.promise("deep.keys")
+def test_a_key_of_another_in_an_error_is_masked(server: OpenAIServer, model: RemoteModel) -> None:
+    """What a server says of a key that is not ours is shown without it."""
+    other = "sk-" + "secretsecretsecret1234567890abcd"
+    said = json.dumps({"error": {"message": f"quota of {other} used up"}}).encode()
+    server.says(Answer(status=400, body=said))
+    with pytest.raises(ModelError) as caught:
+        ask(model)
+    assert "quota of [redacted:secret-key] used up" in str(caught.value)
+
+
+@pytest.mark.promise("deep.keys")
 def test_a_key_goes_to_its_own_server_alone() -> None:
     """A provider's key is never sent to a server of one's own, nor one server's to another."""
     own = {"OPENAI_API_KEY": "sk-openai", "ANTHROPIC_API_KEY": "sk-ant"}

@@ -20,6 +20,7 @@ from anaphora.ingest.secrets.redacting import MAX_DEPTH, redact, redact_value
 
 HEX = "0123456789abcdef"
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
+UUID = "3f2504e0-4f89-41d3-9a0c-0305e82c3301"
 MIXED = "Ab1Cd2Ef3Gh4Ij5Kl6Mn7Op8Qr9St0Uv1Wx2Yz3Ab4Cd5Ef6Gh7Ij8Kl9Mn0Op1Qr2St3Uv4Wx5Yz6Ab7Cd8Ef9"
 
 
@@ -326,10 +327,12 @@ def test_what_is_not_seen_hides_no_secret(
 
 def test_every_kind_has_a_source() -> None:
     """No row of the table is without the page that it was taken from."""
-    from anaphora.ingest.secrets.formats import PATTERNS, SOURCES
+    from anaphora.ingest.secrets.forms import DATA, FORMS
 
-    assert {known.kind for known in PATTERNS} == set(SOURCES)
-    assert all(known.source.startswith(("https://", "src/", "docs/")) for known in PATTERNS)
+    sources = {form.kind: form.source for form in reversed(FORMS) if form.source}
+    assert {form.kind for form in FORMS} == set(sources)
+    pages = {DATA["pages"].get(source, source) for source in sources.values()}
+    assert all(page.startswith(("https://", "src/", "docs/")) for page in pages)
 
 
 @pytest.mark.promise("secrets.formats")
@@ -382,6 +385,48 @@ def test_a_password_in_words_or_a_command_is_found(around: str, secret: str) -> 
         around.format("[redacted:password]"),
         around.format("[redacted:secret]"),
     }
+
+
+# A sentence a line; where something is to go, it stands again behind a tab.
+SENTENCES = Path(__file__).with_name("said_secrets.txt").read_text("utf-8").splitlines()
+
+
+@pytest.mark.promise("secrets.said")
+@pytest.mark.parametrize("line", SENTENCES)
+def test_what_a_sentence_says_of_a_secret(line: str) -> None:
+    """The value that a secret is given goes, what describes it stays, in five languages."""
+    sentence, _, secret = line.partition("\t")
+    redacted = redact(sentence)
+    if not secret:
+        assert redacted.text == sentence
+        return
+    assert secret not in redacted.text
+    assert redacted.kinds
+    assert redact(redacted.text).kinds == ()
+
+
+PLACES = [
+    ("https://api.telegram.org/bot110201543:{}/getMe", "AAH" + MIXED[:32]),
+    (
+        "https://acme.webhook.office.com/webhookb2/{}",
+        f"{UUID}@{UUID}/IncomingWebhook/{HEX * 2}/{UUID}",
+    ),
+    ("https://outlook.office.com/webhook/{}", f"{UUID}@{UUID}/IncomingWebhook/{HEX * 2}/{UUID}"),
+    ("https://prod-1.logic.azure.com/workflows/a?sv=1.0&sig={}", MIXED[:43]),
+    ("https://hooks.zapier.com/hooks/catch/{}/", "1234567/abc12de"),
+    ("https://maker.ifttt.com/trigger/rain/with/key/{}", MIXED[:22]),
+    ("https://hook.eu1.make.com/{}", LETTERS + "012345"),
+    ("https://b.s3.amazonaws.com/k?X-Amz-Date=1&X-Amz-Signature={}", HEX * 4),
+    ("the key is sk_car_{}", MIXED[:20]),
+    ("fal: {}", f"{UUID}:{HEX * 2}"),
+]
+
+
+@pytest.mark.promise("secrets.formats")
+@pytest.mark.parametrize(("around", "secret"), PLACES)
+def test_a_secret_is_known_by_its_place(around: str, secret: str) -> None:
+    """In addresses of bots, webhooks and signed requests."""
+    assert secret[-16:] not in redact(around.format(secret)).text
 
 
 ASSIGNED = [

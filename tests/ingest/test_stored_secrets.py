@@ -10,6 +10,8 @@ import pytest
 from tests.sqlite_driver import dbapi2
 
 from anaphora import Memory, NewMemory
+from anaphora.api.rendering import render_hits
+from anaphora.ingest.secrets.masking import mask
 from anaphora.testing import run_cli
 
 SECRET = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
@@ -118,3 +120,58 @@ def test_what_an_adapter_put_word_for_word_is_left(home: Path) -> None:
         assert len(memory.redact_memories()) == 4
         (kept,) = [one for one in memory.list() if one.text == "kept"]
         assert kept.payload == {"key": SECRET + "x"}
+
+
+KEPT = "The wifi password at the cabin is quokka-42"
+
+
+@pytest.mark.promise("secrets.kept")
+def test_the_owner_can_keep_one_on_purpose(tmp_path: Path) -> None:
+    """It is marked, found and left alone, and masked in everything that goes to others."""
+    home = tmp_path / "home"
+    said = run_cli("remember", KEPT, "--path", "wifi.cabin", "--keep-secret", home=home)
+    assert "secret kept" in said.output
+    plain = run_cli("remember", "The ferry leaves at nine", "--keep-secret", home=home)
+    assert "nothing in it looks like a secret" in plain.output
+    assert "secret kept" in run_cli("list", home=home).output
+    assert KEPT in run_cli("recall", "wifi password at the cabin", home=home).output
+    with Memory.open(home, embedder="hashing") as memory:
+        (kept,) = [one for one in memory.list() if one.path == "wifi.cabin"]
+        assert (kept.text, kept.keep_secret) == (KEPT, True)
+        (ferry,) = [one for one in memory.list() if one.path is None]
+        assert not ferry.keep_secret
+        for leaving in (kept, memory.recall("wifi password cabin"), memory.search("wifi cabin")):
+            assert "quokka-42" not in str(mask(leaving))
+        assert "quokka-42" not in render_hits(memory.search("wifi password cabin").hits)
+        memory.export(tmp_path / "own.jsonl")
+        memory.export(tmp_path / "shared.jsonl", masked=True)
+        assert memory.redact_memories() == ()
+        (check,) = [one for one in memory.doctor() if one.name == "stored secrets"]
+        assert check.detail.endswith("1 kept on purpose")
+    assert (
+        "1 with a secret kept on purpose" in run_cli("redact-memories", "--yes", home=home).output
+    )
+    assert "quokka-42" in (tmp_path / "own.jsonl").read_text("utf-8")
+    assert "quokka-42" not in (tmp_path / "shared.jsonl").read_text("utf-8")
+    with Memory.open(tmp_path / "other", embedder="hashing") as other:
+        other.import_(tmp_path / "own.jsonl")
+        (moved,) = [one for one in other.list() if one.path == "wifi.cabin"]
+        assert (moved.text, moved.keep_secret) == (KEPT, True)
+
+
+@pytest.mark.promise("secrets.kept")
+def test_only_the_one_who_asks_keeps_one(tmp_path: Path) -> None:
+    """Of many each for itself; a new value that is not kept is redacted, its old one stays."""
+    with Memory.open(tmp_path / "home", embedder="hashing") as memory:
+        first, second = memory.remember_many(
+            [
+                NewMemory(KEPT, path="wifi", payload={"password": "quokka-42"}, keep_secret=True),
+                NewMemory("My bank PIN is 8832"),
+            ]
+        )
+        assert memory.get(second.id).text == "My bank PIN is [redacted:password]"
+        assert mask(memory.get(first.id)).payload == {"password": "[redacted:password]"}
+        memory.remember("The wifi password at the cabin is heron-77", path="wifi")
+        past, now = memory.history("wifi")
+        assert (past.text, past.keep_secret, now.keep_secret) == (KEPT, True, False)
+        assert "heron-77" not in now.text

@@ -144,6 +144,30 @@ def test_the_listing_is_small(home: Path) -> None:
     run(scenario)
 
 
+@pytest.mark.promise("secrets.kept")
+def test_a_kept_secret_is_masked_for_a_model(home: Path) -> None:
+    """In every answer of a tool; and no tool can keep one."""
+    with Memory.open(home, embedder="hashing") as memory:
+        kept = memory.remember("The wifi password of the hut is quokka-42", keep_secret=True).id
+
+    async def scenario() -> None:
+        async with connected(home, "--tools", "all") as session:
+            answers = [
+                await call(session, "recall", query="wifi password of the hut"),
+                await call(session, "recall_memory", query="wifi password of the hut"),
+                await call(session, "search", query="wifi password of the hut"),
+                await call(session, "forget", id=kept, dryRun=True),
+            ]
+            for answer in answers:
+                assert "[redacted:password]" in json.dumps(answer)
+                assert "quokka-42" not in json.dumps(answer)
+            tools = (await session.list_tools()).model_dump_json()
+            assert "keepSecret" not in tools
+            assert "keep_secret" not in tools
+
+    run(scenario)
+
+
 @pytest.mark.promise("mcp.recall")
 def test_one_tool_finds_everything_within_the_callers_budget(home: Path) -> None:
     """`recall` gives snippets of all kinds, no more than was asked for, with ids to change them."""
@@ -171,6 +195,10 @@ def test_one_tool_finds_everything_within_the_callers_budget(home: Path) -> None
             fresh = changed["data"]["id"][-8:]
             would = await call(session, "forget", id=fresh, dryRun=True)
             assert would["data"]["count"] == 2
+            assert [one["text"] for one in would["data"]["memories"]] == [
+                "Kestrels eat mice.",
+                "Kestrels eat voles.",
+            ]
             assert (await call(session, "recall", query="what do kestrels eat?"))["data"]
             assert (await call(session, "forget", id=fresh))["data"]["count"] == 2
             assert not (await call(session, "recall", query="what do kestrels eat?"))["data"]

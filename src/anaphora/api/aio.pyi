@@ -338,6 +338,7 @@ class AsyncMemory:
         supersedes: str | None = None,
         expires_at: datetime | None = None,
         created_at: datetime | None = None,
+        keep_secret: bool = False,
     ) -> Remembered:
         """As `Memory.remember`."""
 

@@ -48,6 +48,7 @@ class LastingMemories(NamespaceView):
         supersedes: str | None = None,
         expires_at: datetime | None = None,
         created_at: datetime | None = None,
+        keep_secret: bool = False,
     ) -> Remembered:
         """Remember one thing. When this returns, it is on the disk.
 
@@ -56,8 +57,9 @@ class LastingMemories(NamespaceView):
         history. A path that differs from a standing one only in case is that one: `notices` says
         so. `conflicts` are memories that are close and say otherwise: they stay too, until
         `settle_contradiction`, or the same call with `supersedes`, says what holds. Secrets are
-        taken out before anything is stored: `redacted` names their kinds. Raises `InvalidInput`
-        naming the field, `NotFound` for `supersedes` and `parent`, `StoreError`.
+        taken out before anything is stored: `redacted` names their kinds. `keep_secret` keeps
+        them on purpose: the memory is marked so, and masked wherever it leaves the home. Raises
+        `InvalidInput` naming the field, `NotFound` for `supersedes` and `parent`, `StoreError`.
         """
         new_memory = NewMemory(
             text=text,
@@ -73,6 +75,7 @@ class LastingMemories(NamespaceView):
             supersedes=supersedes,
             expires_at=expires_at,
             created_at=created_at,
+            keep_secret=keep_secret,
         )
         services = self._services()
         with span("remember"):

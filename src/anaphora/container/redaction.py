@@ -20,6 +20,11 @@ def holding_secrets(services: NamespaceServices, most: int | None = None) -> tup
     return (*memories, *(record_id for ids in others for record_id in ids))
 
 
+def count_kept_secrets(services: NamespaceServices) -> int:
+    """How many memories hold a secret that their owner kept on purpose: they are left alone."""
+    return StoredSecrets(services.memory.records, on_gone=None).kept()
+
+
 def redact_stored(services: NamespaceServices) -> tuple[str, ...]:
     """Redact them; when this returns, no file of the database or the index contains them.
 

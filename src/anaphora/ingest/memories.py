@@ -454,7 +454,12 @@ def _prepare(new: NewMemory) -> tuple[NewMemory, tuple[str, ...]]:
         # An adapter gets back exactly what it put.
         return new, ()
     source = signed(new.source)
-    return without_secrets(new if source is new.source else replace(new, source=source))
+    new = new if source is new.source else replace(new, source=source)
+    clean, kinds = without_secrets(new)
+    if not new.keep_secret:
+        return clean, kinds
+    # The mark says that there is one.
+    return replace(new, keep_secret=bool(kinds)), ()
 
 
 Survivors = Callable[[Sequence[str]], Iterable[SurvivingSource]]

@@ -67,10 +67,13 @@ class StoredSecrets:
 
     def _find_candidates(self, most: int | None) -> list[str]:
         ids: dict[str, None] = {}
+        kept_ids: set[str] = set()
         size, since = 0, -1
         while page := self._records.changed_since(since):
             for record in page:
-                if _find_changes(record):
+                if record.keep_secret:
+                    kept_ids.add(record.id)
+                elif _find_changes(record):
                     ids[record.id] = None
                 size += len(record.text)
                 if most is not None and size > most:
@@ -78,7 +81,16 @@ class StoredSecrets:
             since = page[-1].seq
         # What was replaced in place is in the events alone.
         events = (event for event in self._records.all_events() if _clean_event(event) != event)
-        return list({**ids, **{event.record_id: None for event in events}})
+        said_ids = dict.fromkeys(event.record_id for event in events)
+        return [record_id for record_id in ids | said_ids if record_id not in kept_ids]
+
+    def kept(self) -> int:
+        """How many memories hold a secret that their owner kept on purpose."""
+        count, since = 0, -1
+        while page := self._records.changed_since(since):
+            count += sum(record.keep_secret for record in page)
+            since = page[-1].seq
+        return count
 
     def _select_kind(self, kind: str, ids: Sequence[str]) -> list[str]:
         """Those of this kind, without what an adapter put word for word."""

@@ -121,8 +121,8 @@ def _default(field: Field[Any]) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """As JSON has it; None for an empty collection, which is not written."""
-    return value or None if isinstance(value, tuple | Mapping) else value
+    """As JSON has it; None for False and an empty collection, which are not written."""
+    return value or None if isinstance(value, tuple | Mapping | bool) else value
 
 
 def _decoder(column: Column) -> Callable[[Any], Any] | None:

@@ -90,6 +90,7 @@ MEMORY_FIELDS: Final[Mapping[str, MemoryField]] = {
     "dedupe": MemoryField("flag"),
     "redact": MemoryField("flag"),
     "guarded": MemoryField("flag"),
+    "keep_secret": MemoryField("flag"),
 }
 """The fields that a memory is given with or asked about. Out of these are made: what is checked,
 redacted, filtered and changed, and the schemas of REST and MCP."""
@@ -112,6 +113,7 @@ class NewMemory:
     id of one that it replaces. Times are aware. `dedupe=False` and `redact=False` are for adapters
     whose contract is to return exactly what was put. `guarded` is for who read before writing: it
     is refused (`Conflict`) unless what it supersedes still stands and its path has no other value.
+    `keep_secret` keeps a secret in it on purpose: it is masked wherever it leaves the home.
     """
 
     text: str
@@ -130,6 +132,7 @@ class NewMemory:
     dedupe: bool = True
     redact: bool = True
     guarded: bool = False
+    keep_secret: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +142,7 @@ class MemoryRecord:
     `reinforce_count` counts restatements after the first; `sources` are all of them, in order.
     `seq` is its number in the namespace's order of commits, moved by every change to it. `pin` is
     its place in the core block, above 0 and rising; 0 keeps it out; None leaves it to its kind.
+    `keep_secret`: its owner kept a secret in it on purpose.
     """
 
     id: str
@@ -163,6 +167,7 @@ class MemoryRecord:
     reinforce_count: int = 0
     forgotten: bool = False
     pin: float | None = None
+    keep_secret: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,6 +253,7 @@ class MemoryHit:
     sources: tuple[str, ...] = ()
     answers: float | None = None
     read: float | None = None
+    keep_secret: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,7 @@ from anaphora.errors import (
     InvalidInput,
     MissingExtra,
 )
+from anaphora.ingest.secrets.masking import mask_text
 from anaphora.system.late_threads import begins
 
 Api = Literal["openai", "ollama"]
@@ -473,7 +474,7 @@ class _Client:
         except (ValueError, AttributeError):
             message = str(answer.text)
         # The endpoint may repeat the key.
-        message = (message.replace(self._key, "…") if self._key else message)[:200]
+        message = mask_text(message.replace(self._key, "…") if self._key else message)[:200]
         endpoint_and_model = (self._endpoint.shown, self._endpoint.model)
         if code in {401, 403}:
             hint = "it does not accept the key" if self._key else "it wants a key"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from anaphora.container.forgetting import forget_any
 from anaphora.errors import InvalidInput, NotFound
 from anaphora.features.mirror.page import HomePage, PageContent, PageKind
+from anaphora.ingest.secrets.masking import mask
 from anaphora.values.memories import LABELS, MEMORY_FIELDS, MemoryRecord, NewMemory
 
 if TYPE_CHECKING:
@@ -166,6 +167,9 @@ class HomePages:
 
 
 def _page(kind: PageKind, record: MemoryRecord) -> HomePage:
+    if record.keep_secret:
+        # A folder of files is outside of the home.
+        record = mask(record)
     return HomePage(
         record.id,
         kind,

@@ -2,7 +2,7 @@
 
 Turns are stored word for word, and so are their titles. `mask` gives what a surface may hand on:
 the same value with `[redacted:kind]` where a secret stood. Memories, notes and documents were
-redacted before they were stored, and come back as they are.
+redacted before they were stored, but for a secret that the owner kept on purpose.
 """
 
 from __future__ import annotations
@@ -17,19 +17,17 @@ from anaphora.ingest.secrets.redacting import (
     places_of_secrets,
     redact,
     redact_path,
+    redact_value,
     secrets_in,
 )
 from anaphora.text.hidden_ids import hidden_id
 from anaphora.values.conversations import ThreadSummary, Turn
-from anaphora.values.memories import MemoryHit, MemoryRecord, RelatedMemory
 from anaphora.values.search import SearchHit
 
 __all__ = ["cut_between_secrets", "mask", "mask_handle", "mask_text", "seems_to_hold_secrets"]
 
 ValueT = TypeVar("ValueT")
 
-_STORED_WITHOUT: Final = (MemoryRecord, MemoryHit, RelatedMemory)
-"""Values whose words were redacted before they were stored."""
 _HANDLES: Final = frozenset((
     *("id", "conversation_id", "kind", "role", "type", "status", "name", "home", "namespace"),
     *("ts_text", "updated_text", "intent_id", "part", "action", "created_at", "project"),
@@ -42,6 +40,7 @@ _IDS: Final = frozenset(("id", "conversation_id", "older_than", "thread", "key")
 _FRAGMENT: Final = re.compile(
     r"(?=[^\s…]{0,200}\d)(?=[^\s…]{0,200}[A-Za-z])[A-Za-z0-9_+/=.:-]{8,}\Z|[A-Za-z0-9]{2,12}[_-]\S{0,40}\Z"
 )
+_FIELDS_BY_NAME: Final = frozenset(("payload", "details"))
 _LEAST_SHOWN: Final = 6
 """Characters of a secret at the edge of a cut text that give it away."""
 
@@ -120,8 +119,6 @@ def _mask(value: Any) -> Any:
         if is_unchanged:
             return value
         return replace(value, title=title, preview=preview, conversation_id=name)
-    if isinstance(value, _STORED_WITHOUT):
-        return value
     if isinstance(value, tuple):
         parts = tuple(map(_mask, value))
         is_same = all(a is b or a == b for a, b in zip(parts, value, strict=True))
@@ -136,6 +133,9 @@ def _mask(value: Any) -> Any:
 
 
 def _mask_member(key: str, value: Any) -> Any:
+    if key in _FIELDS_BY_NAME:
+        # Here the name of a field counts, as it did before the value was stored.
+        return redact_value(value).value
     if key not in _HANDLES:
         return _mask(value)
     return mask_handle(value) if key in _IDS and isinstance(value, str) else value
@@ -147,7 +147,7 @@ def _mask_fields(value: Any) -> Any:
         if not field.init:
             continue
         field_value = getattr(value, field.name)
-        if field.name in _HANDLES:
+        if field.name in _HANDLES or field.name in _FIELDS_BY_NAME:
             if (name := _mask_member(field.name, field_value)) != field_value:
                 changed_fields[field.name] = name
             continue
@@ -160,8 +160,6 @@ def _mask_fields(value: Any) -> Any:
 
 def _mask_hit(hit: SearchHit) -> SearchHit:
     """A hit of a search; its snippet may begin or end within a secret of the whole text."""
-    if hit.kind == "memory":
-        return hit
     names = ("id", "conversation_id", "older_than")
     originals = {name: getattr(hit, name) for name in names}
     masked_fields = {name: _mask_member(name, original) for name, original in originals.items()}

@@ -12,20 +12,24 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from anaphora.errors import InvalidInput
-from anaphora.ingest.secrets.examples import is_example
-from anaphora.ingest.secrets.formats import PATTERNS
-from anaphora.ingest.secrets.patterns import (
+from anaphora.ingest.secrets.assigned import (
     NAME_PARTS,
     assigned_secrets,
-    is_literal,
     is_secret_value,
     matching,
     picked,
-    reads_as_password,
 )
-from anaphora.ingest.secrets.said_keys import said_keys
-from anaphora.ingest.secrets.shapes import DENSE
-from anaphora.ingest.secrets.spoken import COMMANDS, SAID_PARTS, command_secrets, said_passwords
+from anaphora.ingest.secrets.examples import is_example
+from anaphora.ingest.secrets.forms import DENSE, FORMS
+from anaphora.ingest.secrets.said import (
+    COMMANDS,
+    SAID_PARTS,
+    command_secrets,
+    cookie_secrets,
+    has_pin,
+    said_keys,
+    said_secrets,
+)
 
 MAX_DEPTH: Final = 100
 """Objects and lists within one another that `redact_value` follows."""
@@ -182,53 +186,54 @@ def _find_spans(text: str) -> Iterator[_Span]:
         yield positions[start], positions[end - 1] + 1, kind
 
 
-_LOOSE = tuple(form for form in PATTERNS if not form.dense)
+_ASKED = tuple((form, form.hint, form.caseless) for form in FORMS)
+_LOOSE = tuple(asked for asked in _ASKED if asked[0].loose)
 _BLANK = 12
 _HINTS = {
-    *(form.hint.lower() for form in _LOOSE if form.hint),
-    *("private key", "putty", "://", "login"),
-    *(hint for hint, _ in COMMANDS),
+    *(hint.lower() for _, hint, _ in _LOOSE if hint),
+    *("private key", "putty", "://", "login", "cookie"),
+    *(hint.lower() for hint, _ in COMMANDS),
     *NAME_PARTS,
     *SAID_PARTS,
 }
 # What contains another one needs not be looked for.
 _SIGNS = tuple(hint for hint in _HINTS if not any(part in hint for part in _HINTS - {hint}))
+_PLAIN_SIGNS = tuple(filter(str.isascii, _SIGNS))
 _DIGITS = re.compile(r"\d\d(?:\d\d[ -]?|[ -])\d{4}", re.ASCII)
 
 
 def _scan(text: str) -> Iterator[_Span]:
     dense, lower_text = picked(text, matching(text, _DENSE_RUN)), text.lower()
-    if not (dense.text or _has_sign(text, lower_text)):
+    # Without any of these, a text holds no secret.
+    signs = _PLAIN_SIGNS if text.isascii() else _SIGNS
+    has_sign = dense.text or len(lower_text) != len(text) or _DIGITS.search(text)
+    if not (has_sign or any(map(lower_text.__contains__, signs)) or has_pin(lower_text)):
         return
     # Most sentences have no line that could hold a key: then half of the table is not asked.
-    for form in PATTERNS if dense.text else _LOOSE:
-        within = dense.text if form.dense else text
-        if form.hint not in (lower_text if form.caseless else within):
+    for form, hint, in_lower in _ASKED if dense.text else _LOOSE:
+        within = text if form.loose else dense.text
+        if hint not in (lower_text if in_lower else within):
             continue
-        for match in form.pattern.finditer(within):
-            if form.check is None or form.check(match):
-                start, end = match.span(form.group)
-                # Manuals write "ghp_xxxxxxxxxxxx" in the place of a secret.
-                if len(set(within[end - _BLANK : end].rstrip("="))) == 1:
-                    continue
-                if form.dense:
-                    start, end = dense.place(start), dense.place(end)
-                yield start, end, form.kind
+        for match in form.find(within):
+            start, end = match.span(form.group)
+            # Manuals write "ghp_xxxxxxxxxxxx" in the place of a secret.
+            if len(set(within[end - _BLANK : end].rstrip("="))) == 1:
+                continue
+            if not form.loose:
+                start, end = dense.place(start), dense.place(end)
+            yield start, end, form.kind
     yield from _find_private_keys(text)
-    yield from _find_url_passwords(text)
+    for match in _URL_PASSWORD.finditer(text):
+        if not _TEMPLATE.fullmatch(match.group(1)) and not is_example(match.group(1)):
+            yield (*match.span(1), "basic-auth")
     yield from _find_numbers(text)
     yield from assigned_secrets(text, lower_text)
-    if dense.text:
-        yield from ((dense.place(a), dense.place(b), kind) for a, b, kind in said_keys(dense.text))
-    yield from said_passwords(text, lower_text, reads_as_password)
-    yield from command_secrets(text, is_literal)
-
-
-def _has_sign(text: str, lower_text: str) -> bool:
-    """Whether a text has anything without which it holds no secret, beside a dense run."""
-    if len(lower_text) != len(text) or _DIGITS.search(text):
-        return True
-    return any(map(lower_text.__contains__, _SIGNS))
+    for start, end, kind in said_keys(dense.text, dense.text.lower(), dense=True):
+        yield dense.place(start), dense.place(end), kind
+    yield from said_keys(text, lower_text, dense=False)
+    yield from said_secrets(text, lower_text)
+    yield from command_secrets(text)
+    yield from cookie_secrets(text, lower_text)
 
 
 def _merge(spans: Iterator[_Span]) -> list[_Span]:
@@ -297,12 +302,6 @@ def _find_private_keys(text: str) -> Iterator[_Span]:
 _URL_PASSWORD = re.compile(
     r"://[^\s:/?#@\[\]\"'<>]{0,256}:([^\s/?#@\"'<>]{1,256})@(?=[\w\[])", re.ASCII
 )
-
-
-def _find_url_passwords(text: str) -> Iterator[_Span]:
-    for match in _URL_PASSWORD.finditer(text):
-        if not _TEMPLATE.fullmatch(match.group(1)) and not is_example(match.group(1)):
-            yield (*match.span(1), "basic-auth")
 
 
 _TEMPLATE = re.compile(r"\$\{?\w+\}?|\{+[^{}]*\}+|%\w*%?|\*+|x{3,}|\.{3}|\[.*", re.IGNORECASE)

@@ -26,14 +26,17 @@ def stored_check(services: NamespaceServices) -> Check:
 
     They were stored by an older version. It is no failure, and nothing of them is shown.
     """
-    from anaphora.container.redaction import holding_secrets
+    from anaphora.container.redaction import count_kept_secrets, holding_secrets
 
-    count = len(holding_secrets(services, MOST))
+    count, kept_count = len(holding_secrets(services, MOST)), count_kept_secrets(services)
+    kept_note = f"; {kept_count:,} kept on purpose" if kept_count else ""
     if not count:
-        return Check(_STORED, ok=True, detail="no memory or note seems to hold a secret")
+        detail = f"no memory or note seems to hold a secret{kept_note}"
+        return Check(_STORED, ok=True, detail=detail)
     option = "" if services.namespace == "default" else f"--namespace {services.namespace} "
     seem = "1 memory or note seems" if count == 1 else f"{count:,} memories and notes seem"
     detail = f"{seem} to hold a secret; to take them out: anaphora {option}redact-memories"
+    detail += kept_note
     return Check(_STORED, ok=True, detail=detail)
 
 

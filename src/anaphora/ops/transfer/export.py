@@ -140,7 +140,11 @@ def _write(
 
     def write_all(namespace: str, lines: Iterable[Line]) -> None:
         for line in lines:
-            masked_line = mask(line) if masked and line["kind"] in _SAID else line
+            is_kept = line.get("keep_secret")
+            masked_line = mask(line) if masked and (is_kept or line["kind"] in _SAID) else line
+            if masked and is_kept:
+                # What is masked keeps no secret any more.
+                masked_line = {**masked_line, "keep_secret": None}
             write({"kind": line["kind"], "namespace": namespace, **masked_line})
 
     def tell(label: str, done: int, total: int | None = None) -> None:

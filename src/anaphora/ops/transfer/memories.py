@@ -131,8 +131,8 @@ class RecordFields(LineFields):
             if "at" not in event_fields:
                 raise ValueError("an event has no time")
             events.append(RecordEvent(record.id, **event_fields))
-        if stands_alone:
-            return IncomingRecord(record, tuple(events), stands_alone=True)
+        if stands_alone or record.keep_secret:
+            return IncomingRecord(record, tuple(events), stands_alone)
         # InvalidInput for a payload that is nested too deeply.
         present_fields = members_of(record)
         names = [spec.name for spec in fields(NewMemory) if spec.name in present_fields]

@@ -117,7 +117,7 @@ RECORD_MAPPING: Final = RowMapping(
     RECORD,
     MemoryRecord,
     named={"id": "record_id", "valid_to": "valid_until", "reinforce_count": "reinforced"},
-    packed={"origin": ("sources", "conversation_id", "turn_index", "pin")},
+    packed={"origin": ("sources", "conversation_id", "turn_index", "pin", "keep_secret")},
     read={"forgotten": ("forgotten_at", lambda at: at is not None)},
     written={
         "path_key": lambda record: None if record.path is None else path_key_of(record.path),

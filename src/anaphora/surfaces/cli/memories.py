@@ -45,12 +45,14 @@ from anaphora.values.memories import (
     MemoryHit,
     MemoryRecord,
     MemoryType,
+    Page,
     Verdict,
 )
 
 AROUND = 2
 """Turns shown before and after the one that was asked for."""
 SHOWN_IDS = 10
+KEPT = "  secret kept"
 ID = "The id or its last characters."
 Tags = Annotated[list[str] | None, typer.Option(help="Only with this tag; may be repeated.")]
 Types = Annotated[
@@ -92,6 +94,12 @@ def remember(
         str | None, typer.Option(help="The id of the memory it replaces.")
     ] = None,
     expires: Annotated[str | None, typer.Option(help=f"When it expires. {WHEN}")] = None,
+    keep_secret: Annotated[
+        bool,
+        typer.Option(
+            "--keep-secret", help="Keep a password or key in it; it never leaves the home unmasked."
+        ),
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Remember a fact. A repeated fact is reinforced; a new value of a path replaces the old."""
@@ -117,12 +125,16 @@ def remember(
             source=source,
             supersedes=None if supersedes is None else memory.resolve_id(supersedes, "memory"),
             expires_at=time_of("expires", expires),
+            keep_secret=keep_secret,
         )
+        is_kept = keep_secret and memory.get(report.id).keep_secret
     if as_json:
         emit(report)
         return
     terminal = console()
-    terminal.print(f"{report.action} {short_id(report.id)}")
+    terminal.print(f"{report.action} {short_id(report.id)}{KEPT if is_kept else ''}")
+    if keep_secret and not is_kept:
+        terminal.print(Text("  nothing in it looks like a secret: it is kept as any memory", "dim"))
     show_notices(report.notices)
     if report.redacted:
         terminal.print(Text(f"  redacted before storing: {', '.join(report.redacted)}", "yellow"))
@@ -193,7 +205,8 @@ def _show_hit(mark: str, hit: MemoryHit, *, why: bool) -> None:
     terminal = console()
     head = Text(mark, style="dim").append(one_line(hit.path or hit.type), style="bold")
     head.append(f"  {shown_minute(hit.created_at)}  {short_id(hit.id)}", style="dim")
-    terminal.print(head.append(f"  {hit.score:.3f}", style="green"))
+    head.append(f"  {hit.score:.3f}", style="green")
+    terminal.print(head.append(KEPT if hit.keep_secret else "", style="yellow"))
     show_text(terminal, hit.text)
     show_versions(terminal, hit)
     if why:
@@ -276,6 +289,8 @@ def _show_record(record: MemoryRecord) -> None:
     head.append(f"  {shown_minute(record.created_at)}  {short_id(record.id)}", style="dim")
     if record.reinforce_count:
         head.append(f"  stated {record.reinforce_count + 1} times", style="green")
+    if record.keep_secret:
+        head.append(KEPT, style="yellow")
     if record.superseded_by:
         head.append(f"  superseded by {short_id(record.superseded_by)}", style="yellow")
     terminal.print(head)
@@ -500,6 +515,10 @@ def redact_memories(
     It cannot be undone. Backups and exports that were made before still contain them.
     """
     with open_memory(context) as memory:
+        kept_count, page = 0, memory.list(limit=1_000)
+        while page.items:
+            kept_count += sum(record.keep_secret for record in page)
+            page = memory.list(limit=1_000, cursor=page.cursor) if page.cursor else Page(())
         ids = memory.redact_memories(dry_run=True)
         if ids and not dry_run:
             question = f"Redact {counted(len(ids), 'memory', 'memories')}?"
@@ -507,8 +526,11 @@ def redact_memories(
                 raise typer.Exit(1)
             ids = memory.redact_memories()
     outcome = "would be redacted" if dry_run else "redacted"
+    kept_note = f"; {kept_count:,} with a secret kept on purpose left alone" if kept_count else ""
     present(
-        {"redacted": ids}, f"{counted(len(ids), 'memory', 'memories')} {outcome}", as_json=as_json
+        {"redacted": ids, "kept": kept_count},
+        f"{counted(len(ids), 'memory', 'memories')} {outcome}{kept_note}",
+        as_json=as_json,
     )
 
 

@@ -7,6 +7,7 @@ The calls run in a worker thread with validated arguments, and raise the facade'
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,6 +19,7 @@ from anaphora.surfaces.mcp_server.tool import Answer, Arguments, CallContext
 from anaphora.surfaces.wire import plain, recalled_turns, times_between
 from anaphora.system.repositories import repository_of
 from anaphora.values.conversations import READ_AWAITED, NewTurn, Recall
+from anaphora.values.memories import MemoryRecord
 
 if TYPE_CHECKING:
     from anaphora.api.memory import Memory
@@ -26,6 +28,8 @@ NOTHING_YET: Final = "Nothing is stored yet that a new session should know."
 SEARCHED: Final = 8
 """Results of each lane that `search` lists."""
 _TITLE: Final = 80
+_NAMED: Final = 20
+"""Memories whose words are shown before they are forgotten."""
 _LEFT_OUT: Final = ("text", "factors", "matches", "answers")
 """Fields of a hit that `recall` omits: `fetch` and the caller's own tools provide the full text."""
 
@@ -105,8 +109,17 @@ def forget(memory: Memory, arguments: Arguments, context: CallContext) -> Answer
     if chosen_arguments.get("id") is not None:
         chosen_arguments["id"] = memory.resolve_id(chosen_arguments["id"], "memory")
     report = memory.forget(**chosen_arguments)
-    dry_run_note = "Nothing was changed; this would be: " if arguments["dry_run"] else ""
-    return Answer(plain(report), dry_run_note + render.forgotten_text(report))
+    if not arguments["dry_run"]:
+        return Answer(plain(report), render.forgotten_text(report))
+    would_go = list[MemoryRecord]()
+    for record_id in report.ids[:_NAMED]:
+        # Of a note or a document the id is all there is.
+        with suppress(NotFound):
+            would_go.append(memory.get(record_id))
+    memories = [{"id": record.id, "text": record.text} for record in would_go]
+    return Answer(
+        plain(report) | {"memories": memories}, render.would_forget_text(report, would_go)
+    )
 
 
 def contradictions(memory: Memory, arguments: Arguments, context: CallContext) -> Answer:

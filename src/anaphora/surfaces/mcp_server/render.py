@@ -198,6 +198,25 @@ def forgotten_text(done: Forgotten) -> str:
     return compose(head, remains)
 
 
+def would_forget_text(would: Forgotten, records: Sequence[MemoryRecord]) -> str:
+    """What would be forgotten, in words, and what is history of it."""
+    count = counted(would.count, "memory or note", "memories and notes")
+    head = f"Nothing was changed. This would be forgotten: {count}."
+    if would.count > len(records):
+        head += f" {would.count - len(records):,} of them are not shown."
+    lines = [
+        headed(f"{record.id}{', a former value' if record.valid_to else ''}")
+        + "\n"
+        + quoted(record.text)
+        for record in records
+    ]
+    if would.surviving:
+        lines.append(
+            headed(f"{len(would.surviving) + would.more} places would still hold the text")
+        )
+    return compose(head, lines)
+
+
 def compose(head: str, marked: Sequence[str], degraded: Iterable[Degraded] = ()) -> str:
     """Our head line, a notice that the lines below are data, those lines, and what failed."""
     # The reason can be untrusted text: a server's message, a file's name.

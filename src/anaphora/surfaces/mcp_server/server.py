@@ -20,6 +20,7 @@ import mcp_types as types
 from anaphora.api.workers import in_loop
 from anaphora.calls.caller import CallOrigin, called_from
 from anaphora.errors import AnaphoraError, InvalidInput, MissingExtra
+from anaphora.ingest.secrets.masking import mask
 from anaphora.settings import client_folders
 from anaphora.surfaces.access import Right
 from anaphora.surfaces.mcp_server.folders import (
@@ -193,7 +194,8 @@ class ToolServer:
                 )
             try:
                 with times_shown_in(lambda: memory.local_time.tzinfo or UTC):
-                    answer = spec.call(memory, arguments, call_context)
+                    # Memories may hold secrets that their owner kept.
+                    answer = mask(spec.call(memory, arguments, call_context))
             except InvalidInput as error:
                 # The facade names its own parameter.
                 raise error.named(spec.argument(error.what)) from None

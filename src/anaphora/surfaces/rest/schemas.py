@@ -143,6 +143,10 @@ def _memory_body(*, changes: bool) -> type[Body]:
 class NewMemoryBody(_memory_body(changes=False)):  # type: ignore[misc]
     """One thing to remember."""
 
+    keep_secret: Annotated[
+        bool, Field(description="Keep a secret in it; it never leaves the home unmasked.")
+    ] = False
+
 
 class NewMemoryItem(NewMemoryBody):
     """One of many things to remember, with options for programs that must store texts unchanged."""

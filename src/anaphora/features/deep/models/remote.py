@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from anaphora.errors import MissingExtra, ModelError, ModelTimeout, NoModel
 from anaphora.features.deep.models.base import estimate_tokens, prompt_tokens
+from anaphora.ingest.secrets.masking import mask_text
 from anaphora.values.models import Message, ModelRole, Reply
 
 if TYPE_CHECKING:
@@ -140,7 +141,8 @@ class RemoteModel:
                 break
             self._sleep(pause)
             wait *= 2
-        reason = failure.reason
+        # A server may quote a key in what it says.
+        reason = mask_text(failure.reason)
         if self._address.key:
             reason = reason.replace(self._address.key, "***")
         short_reason = " ".join(reason.split())[:_REASON_CHARS]

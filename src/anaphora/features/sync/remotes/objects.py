@@ -14,6 +14,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from anaphora.errors import Diverged, InvalidInput, MissingExtra, RemoteError, RemoteTampered
 from anaphora.features.sync.remotes.base import NAME, before_gap, entry_name, number_in
+from anaphora.ingest.secrets.masking import mask_text
 from anaphora.system.bounded import MOST_BYTES
 
 _AT_ONCE: Final = 8
@@ -148,7 +149,7 @@ class ObjectRemote:
             raise self._remote_error(error) from error
 
     def _remote_error(self, error: Exception) -> RemoteError:
-        text = " ".join(str(error).split())
+        text = mask_text(" ".join(str(error).split()))
         return RemoteError(
             self.name,
             text[:300],

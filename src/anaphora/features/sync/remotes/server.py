@@ -9,6 +9,7 @@ from typing import Any, Final
 from anaphora.errors import Diverged, MissingExtra, RemoteError
 from anaphora.features.sync.entries import read_number
 from anaphora.features.sync.remotes.base import NAME
+from anaphora.ingest.secrets.masking import mask_text
 from anaphora.system.bounded import Unbounded, pieces_of, read_json
 
 _TIMEOUT: Final = 30.0
@@ -100,7 +101,7 @@ class ServerRemote:
             with self._client.stream(method, path, **options) as answer:
                 payload = b"".join(pieces_of(answer, _PATIENCE))
         except self._failed as error:
-            raise RemoteError(self.name, str(error) or type(error).__name__) from error
+            raise RemoteError(self.name, mask_text(str(error)) or type(error).__name__) from error
         except Unbounded as error:
             raise RemoteError(self.name, str(error)) from error
         if answer.status_code == 409:
@@ -123,6 +124,6 @@ class ServerRemote:
 
 def _read_detail(data: bytes) -> str:
     try:
-        return str(read_json(data).get("detail", ""))[:200]
+        return mask_text(str(read_json(data).get("detail", "")))[:200]
     except (ValueError, AttributeError):
-        return data[:800].decode(errors="replace")[:200]
+        return mask_text(data[:800].decode(errors="replace"))[:200]

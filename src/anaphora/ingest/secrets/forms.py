@@ -1,4 +1,8 @@
-"""What a row of the table of formats is made of: its pattern, where it may begin and end, checks.
+"""The secrets that have a form of their own: `patterns.json` has one row for each form.
+
+A row has its kind, its pattern, and what a pattern cannot say (a checksum, a header that decodes)
+by the name of a check. The first row of a kind names the page on which its vendor, or a scanner
+that vendors work with, describes the form.
 
 A pattern never looks far ahead and then fails: what repeats is bounded or cannot begin again
 inside its own match, so a text of any length takes linear time.
@@ -10,36 +14,42 @@ import base64
 import binascii
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final
 
 from anaphora.ingest.secrets.examples import is_example
-from anaphora.ingest.secrets.sources import SOURCES
 
 
 @dataclass(frozen=True, slots=True)
-class SecretPattern:
-    """A form: `group` of `pattern` is the secret, if `check` accepts the match.
+class SecretForm:
+    """A form: `group` of its pattern is the secret, if `check` accepts the match.
 
     `kind` is what the text says in its place: `[redacted:jwt]`. `hint` is a text without which
-    nothing can match; it saves reading the text once more. So does `dense`: a match lies in one
-    line and has `DENSE` letters, digits, "+", "/", "_" or "-" in a row. `caseless`: the pattern
-    knows no case, and its hint is looked for in the text in lower case.
+    nothing can match: the pattern is compiled when that is first met. So long as it is not `loose`,
+    a match lies in one line and has `DENSE` letters, digits, "+", "/", "_" or "-" in a row.
     """
 
     kind: str
-    pattern: re.Pattern[str]
+    pattern: str
     hint: str = ""
     group: int = 0
-    check: Callable[[re.Match[str]], bool] | None = None
-    dense: bool = False
-    caseless: bool = False
+    check: str = ""
+    loose: bool = False
+    source: str = ""
 
     @property
-    def source(self) -> str:
-        """The page that describes the form."""
-        return SOURCES[self.kind]
+    def caseless(self) -> bool:
+        """Whether the pattern knows no case: its hint is looked for in the text in lower case."""
+        return self.pattern.startswith("(?i)")
+
+    def find(self, text: str) -> Iterator[re.Match[str]]:
+        """Every match in a text that its check accepts."""
+        matches = compiled(self.pattern).finditer(text)
+        return filter(_CHECKS[self.check], matches) if self.check else matches
 
 
 DENSE = 20
@@ -104,19 +114,12 @@ def _put_literal_first(pattern: str) -> str:
     return pattern
 
 
-def known(
-    kind: str,
-    pattern: str,
-    hint: str = "",
-    group: int = 0,
-    check: Callable[[re.Match[str]], bool] | None = None,
-    *,
-    dense: bool = False,
-) -> SecretPattern:
-    """A row of the table, its pattern compiled."""
-    compiled_pattern = re.compile(_put_literal_first(pattern), re.ASCII)
-    caseless = bool(compiled_pattern.flags & re.IGNORECASE)
-    return SecretPattern(kind, compiled_pattern, hint, group, check, dense, caseless)
+@cache
+def compiled(pattern: str) -> re.Pattern[str]:
+    """A pattern of the file, its signs written out."""
+    for sign, written in _SIGNS.items():
+        pattern = pattern.replace(sign, written)
+    return re.compile(_put_literal_first(pattern), re.ASCII)
 
 
 def _decode_base64(text: str) -> bytes:
@@ -230,7 +233,29 @@ def is_bearer(match: re.Match[str]) -> bool:
 _TWILIO = re.compile(r"twilio|(?<![a-z])(?:key|token|secret|sid|auth|account)", re.IGNORECASE)
 _ARTICLE = re.compile(r"\b(?:sku|article|product|item|part|order)s?\b", re.IGNORECASE)
 _URL_SAFE = str.maketrans("+/", "-_")
-END = r"(?![A-Za-z0-9])"
-UUID = r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
-QUOTED = r"[\"'`]?\]?[ \t]{0,3}(?:=>|:=|[=:]{1,3}|[ \t])[ \t]{0,3}[\"'`]?"
-"""What stands between the name of a key and its value."""
+_SIGNS: Final = {
+    "{W}": START_OF_WORD,
+    "{S}": START,
+    "{E}": r"(?![A-Za-z0-9])",
+    "{U}": r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}",
+    # What a command is given, and what stands before that.
+    "{V}": r"(?:\"(?P<double>[^\"\n]{3,200})\"|'(?P<single>[^'\n]{3,200})'"
+    r"|(?P<bare>[^\s\"'`|;<>]{3,200}))",
+    "{I}": r"[^\n|;]{0,300}?[ \t]",
+    # What stands between the name of a key and its value.
+    "{Q}": r"[\"'`]?\]?[ \t]{0,3}(?:=>|:=|[=:]{1,3}|[ \t])[ \t]{0,3}[\"'`]?",
+}
+"""What patterns in the file write for: the start of a word, the start of a name, the end, a UUID,
+and what joins a name to its value."""
+_CHECKS: Final[dict[str, Callable[[re.Match[str]], bool]]] = {
+    check.__name__: check
+    for check in (
+        *(has_digits, has_prefix, is_aws_secret, is_basic, is_bearer, is_discord, is_jwt),
+        *(is_mixed, is_openai, is_random, is_twilio),
+    )
+}
+DATA: Final[dict[str, Any]] = json.loads(
+    Path(__file__).with_name("patterns.json").read_text("utf-8")
+)
+"""Everything that is looked for: `formats`, the `pages` that describe them, `words`, `commands`."""
+FORMS: Final = tuple(SecretForm(**form) for form in DATA["formats"])

@@ -67,7 +67,7 @@ def matching(text: str, pattern: re.Pattern[str]) -> Finder:
 
 def first_of(text: str, parts: Iterable[str]) -> Finder:
     """Finds the first of these texts, whichever it is."""
-    coming = {part: text.find(part) for part in parts}
+    coming = {part: at for part in parts if (at := text.find(part)) >= 0}
 
     def find(at: int) -> int:
         for part, position in coming.items():
@@ -161,9 +161,11 @@ _ORDINARY = re.compile(
     r"|\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-][\d:]+)?"
     r"|\d{1,3}-[A-Za-z]+(?:-[A-Za-z]+)*|[A-Za-z]+-\d{1,2}|\d+(?:st|nd|rd|th)"
     r"|[^@\s]+@[\w-]+(?:\.[\w-]+)+|.*://.*|(?:~|\.{1,2})?(?![\w+/]{22,}={1,2}\Z)[/\\].*|[A-Za-z]:\\.*"
-    r"|.*\.(?:pem|key|json|ya?ml|txt|md|py|js|ts|crt|env)",
+    r"|.*\.(?:pem|key|json|ya?ml|txt|md|py|js|ts|crt|env)"
+    r"|\w+-(?:encoded|encrypted|hashed|based|protected|character|digit)",
     re.IGNORECASE | re.DOTALL,
 )
+_PIECE, _SMALL = re.compile(r"[A-Z]?[a-z]+|[A-Z]"), re.compile(r"[a-z]+")
 _MARKS = re.compile(r"[!@#%^&*+?~$]")
 _TRAILING = ".,;:!?)]}>*_"
 
@@ -381,6 +383,10 @@ def _is_unquoted_literal(value: str, digits: bool) -> bool:
         return True
     if _CODE.fullmatch(value) or _ORDINARY.fullmatch(value):
         return False
+    if len(value) >= 10 and value.isalpha():
+        # No words joined as names are: "BRezYMLkXPUe".
+        pieces, runs = _PIECE.findall(value), _SMALL.findall(value)
+        return len(runs) >= 3 and len(pieces) > len(value) / 2
     letter = re.search(r"[^\W\d_]", value) is not None
     digit = re.search(r"\d", value) is not None
     return letter and (digit or _MARKS.search(value[:-1]) is not None)
