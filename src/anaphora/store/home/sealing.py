@@ -10,9 +10,10 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from anaphora.store.crypto import marker as markers
 from anaphora.store.crypto.cipher import (
     Keys,
     Random,
@@ -137,5 +138,15 @@ def clear_sealing(home: Home, *, guarded: bool) -> Sealing:
 
 def sealing_of(home: Home, keys: Keys, *, guarded: bool) -> Sealing:
     """How a home with these keys is written; `guarded` watches whether it keeps them."""
-    guard = Guard(home.root, keys.check) if guarded else None
+
+    def vouch(namespace: str, heads: list[str]) -> None:
+        with home.locked():
+            marker = markers.read(home.root)
+            if marker is None or marker.state != "sealed":
+                return
+            audit = {**marker.audit, namespace: heads}
+            marker = replace(marker, audit={name: of for name, of in audit.items() if of})
+            markers.write(home.root, markers.signed(marker, keys.of("marker")))
+
+    guard = Guard(home.root, keys.check, vouch) if guarded else None
     return Sealing(SealedRows(keys, guard), keys, guard)
