@@ -424,6 +424,25 @@ def test_a_sealed_home_notices_that_it_was_off(
 
 
 @pytest.mark.promise("audit.verified")
+def test_a_trail_from_before_the_encryption_is_vouched_for(tmp_path: Path) -> None:
+    """From its next entry on, as that of an older build."""
+    home = tmp_path / "home"
+    with opened(home) as memory:
+        begun(memory)
+    keys.encrypt(home, kept="file")
+    with opened(home) as memory:
+        memory.recall("thing")
+    change(
+        home, "DELETE FROM audit_entry", "DELETE FROM audit_state", "UPDATE head SET audit = NULL"
+    )
+    with opened(home) as memory:
+        memory.audit.on()
+        found = memory.audit.verify().problem
+        assert found is not None
+        assert (found.fault, found.number) == ("truncated", 5)
+
+
+@pytest.mark.promise("audit.verified")
 def test_a_deleted_namespace_is_vouched_for_no_more(tmp_path: Path) -> None:
     """One of the same name begins anew, and keeps no trail until it is asked to."""
     with opened(tmp_path / "home", encrypt="file") as memory:

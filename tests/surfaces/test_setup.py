@@ -380,7 +380,9 @@ def test_others_settings_are_theirs(
     assert everything(root) == edited
     undo(client, folders)
     assert without_ours(jsonc.read(path.read_text()), client) == added
-    assert "// end" in path.read_text()
+    # What was plain JSON stays plain.
+    assert json.loads(path.read_text().replace(" // end\n", "")) is not None
+    assert path.read_text().endswith(" // end\n")
     assert OWN.format(client) not in path.read_text()
 
 
@@ -518,11 +520,25 @@ def test_folders_that_we_made_go(folders: ClientFolders, tmp_path: Path) -> None
     (folders.claude / "skills").mkdir(parents=True)
     for client in CLIENTS:
         make(client, folders)
-    for client in reversed(CLIENTS):
+    for client in reversed([*CLIENTS]):
         undo(client, folders)
     assert sorted(path.relative_to(tmp_path) for path in tmp_path.rglob("*")) == [
         Path(".claude"), Path(".claude/skills"),
     ]  # fmt: skip
+
+
+def test_a_file_that_was_deleted_between_begins_anew(
+    folders: ClientFolders, tmp_path: Path
+) -> None:
+    """What an earlier setup kept beside a file says nothing about a later one."""
+    path = folders.user / ".cursor" / "mcp.json"
+    path.parent.mkdir()
+    path.write_text('{"mcpServers": {}, "x": 1}')
+    make("cursor", folders)
+    path.unlink()
+    make("cursor", folders)
+    undo("cursor", folders)
+    assert everything(tmp_path) == {}
 
 
 def test_our_skill_that_the_user_rewrote_is_theirs(folders: ClientFolders) -> None:

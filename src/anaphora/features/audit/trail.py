@@ -107,6 +107,9 @@ def is_kept(write: Write, sealer: Sealer) -> bool:
     """Whether a trail is kept. `StoreError` where that cannot be read, or where a head that the
     home's key vouches for was taken back: then somebody without that key switched it off."""
     head, vouched = TrailHead.read(write.audit), _Vouched.read(sealer, write.namespace)
+    if head.on and not vouched.heads:
+        # Begun by an older build, or before the home was encrypted.
+        sealer.vouch(write.namespace, [head.text()])
     if head.on or vouched.allow(head) or _TrailTransaction(write, sealer).tells_end(head, vouched):
         return head.on
     sealer.vouch(write.namespace, [*vouched.texts(), f"{_UNTOLD} {vouched.heads[-1].number}"])
@@ -316,8 +319,7 @@ class AuditTrail(NamespaceReader):
             report = trail._compare(head, followed_chain, vouched, noted_tip)
         if report.problem is None and head.number:
             # From now on this much cannot be cut off unseen. A home that is only read stays as is.
-            with suppress(StoreError):
-                self.sealer.vouch(self.namespace, vouched.texts(head))
+            self.sealer.vouch(self.namespace, vouched.texts(head))
         return report
 
     def _follow(self, tips: Collection[tuple[int, str] | None]) -> _Chain:

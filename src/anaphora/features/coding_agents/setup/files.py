@@ -58,10 +58,10 @@ _FORMS: Final[dict[str, Any]] = {"json": jsonc, "toml": toml}
 
 
 @dataclass(frozen=True, slots=True)
-class _Settings:
-    """The settings in one file, as a text, and what is known of the file.
+class _ClientFile:
+    """A client's file, as a text, and what is known of it.
 
-    `original` is the value of the file before we came. Every change gives new settings.
+    `original` is the value of the file before we came. Every change gives a new one.
     """
 
     path: Path
@@ -80,92 +80,82 @@ class _Settings:
         """The value at a path; None where there is none."""
         return _at(_FORMS[self.form].read(self.text), path)
 
-    def is_like(self, other: _Settings) -> bool:
+    def is_like(self, other: _ClientFile) -> bool:
         """Whether both say the same, with the same comments, whatever the space between."""
-        texts = [re.sub(r"[\s,]+|\A\s*\{\s*\}\s*\Z", "", one.text) for one in (self, other)]
+        texts = [
+            re.sub(r"[\s,]+|\A\s*\{\s*\}\s*\Z", "", settings.text) for settings in (self, other)
+        ]
         return texts[0] == texts[1] and self.at(()) == other.at(())
 
-    def _edited(self, change: str, *arguments: Any) -> _Settings:
+    def _edited(self, change: str, *arguments: Any) -> _ClientFile:
         try:
             text = getattr(_FORMS[self.form], change)(self.text, *arguments)
         except ValueError as error:
-            raise InvalidInput(str(self.path), None, f"{error}, and it was not changed") from error
+            raise InvalidInput(str(self.path), None, f"{error}; it was not changed") from error
         return replace(self, text=text)
 
-    def put(self, path: Sequence[str | int], value: Any) -> _Settings:
+    def put(self, path: Sequence[str | int], value: Any) -> _ClientFile:
+        """With this value at a path."""
         return self._edited("put", path, value)
 
-    def take(self, path: Sequence[str | int]) -> _Settings:
+    def take(self, path: Sequence[str | int]) -> _ClientFile:
         """Without what is at `path`, and without containers that are empty then and not the
         user's."""
-        rest = self._edited("take", path)
+        remaining = self._edited("take", path)
         for end in range(len(path) - 1, 0, -1):
-            above, held = path[:end], rest.at(path[:end])
+            above, current_value = path[:end], remaining.at(path[:end])
             if above[-1] == "hooks" and end > 1:
                 # The list of a group goes with the group, if nothing else is in that.
                 continue
             is_group = isinstance(above[-1], int)
             is_users = not is_group and _at(self.original, above) is not None
-            if is_users or held not in ([{"hooks": []}] if is_group else [{}, []]):
+            if is_users or current_value not in ([{"hooks": []}] if is_group else [{}, []]):
                 break
-            rest = rest._edited("take", above)
-        return rest
+            remaining = remaining._edited("take", above)
+        return remaining
 
-    def with_entry(self, entry: SettingsEntry) -> _Settings:
+    def with_entry(self, entry: SettingsEntry) -> _ClientFile:
         """With the entry; unchanged if it is there already."""
-        self._refuse_other_kinds(entry)
-        held = self.at(entry.keys)
+        current_value = self.at(entry.keys)
         if entry.hook:
-            return self._with_hook(entry, held)
+            return self._with_hook(entry, current_value)
         if entry.given:
-            return self if held is not None else self.put(entry.keys, entry.value)
-        own = own_server(held)
-        if own is None:
-            return self if held == entry.value else self.put(entry.keys, entry.value)
+            return self if current_value is not None else self.put(entry.keys, entry.value)
+        own_words = own_server(current_value)
+        if own_words is None:
+            return self if current_value == entry.value else self.put(entry.keys, entry.value)
         # What a user added to it stays: variables, further arguments.
-        settings, (words, more) = self, own
+        settings, (words, more) = self, own_words
         if words != [entry.value["command"], *entry.value["args"]]:
             settings = settings.put([*entry.keys, "command"], entry.value["command"])
             settings = settings.put([*entry.keys, "args"], [*entry.value["args"], *more])
         return settings
 
-    def _with_hook(self, entry: SettingsEntry, members: Any) -> _Settings:
-        places = own_hooks(members, entry.hook, self.record)
+    def _with_hook(self, entry: SettingsEntry, members: Any) -> _ClientFile:
         line = _hook_in(entry.value)["command"]
-        if not places:
-            if members is None:
-                return self.put(entry.keys, [entry.value])
+        hook_paths = own_hooks(members, entry.hook, self.record)
+        if not hook_paths and members is None:
+            return self.put(entry.keys, [entry.value])
+        if not hook_paths:
             return self._edited("append", entry.keys, entry.value)
-        lines = [_at(members, [*place, "command"]) for place in places]
-        kept = places[lines.index(line) if line in lines else 0]
-        settings = self if line in lines else self.put([*entry.keys, *kept, "command"], line)
-        for place in reversed(places):
-            if place != kept:
-                settings = settings.take([*entry.keys, *place])
+        settings = self
+        for hook_path in hook_paths:
+            if _at(members, [*hook_path, "command"]) != line:
+                settings = settings.put([*entry.keys, *hook_path, "command"], line)
         return settings
 
-    def without_entry(self, entry: SettingsEntry) -> _Settings:
+    def without_entry(self, entry: SettingsEntry) -> _ClientFile:
         """Without our entry; with what a user had in its place."""
-        held = self.at(entry.keys)
+        current_value = self.at(entry.keys)
         if entry.hook:
             settings = self
-            for place in reversed(own_hooks(held, entry.hook, self.record)):
-                settings = settings.take([*entry.keys, *place])
+            for hook_path in reversed(own_hooks(current_value, entry.hook, self.record)):
+                settings = settings.take([*entry.keys, *hook_path])
             return settings
-        if entry.given or own_server(held) is None:
+        if entry.given or own_server(current_value) is None:
             return self
-        theirs = _at(self.original, entry.keys)
-        return self.take(entry.keys) if theirs is None else self.put(entry.keys, theirs)
-
-    def _refuse_other_kinds(self, entry: SettingsEntry) -> None:
-        """`InvalidInput` where what should hold the entry is of another kind."""
-        for end in range(1, len(entry.keys) + bool(entry.hook)):
-            kind = list if end == len(entry.keys) else dict
-            held = self.at(entry.keys[:end])
-            if held is not None and not isinstance(held, kind):
-                name = "an object" if kind is dict else "a list"
-                reason = f"{entry.keys[end - 1]} is not {name}; it was not changed"
-                raise InvalidInput(str(self.path), held, reason)
+        users_server = _at(self.original, entry.keys)
+        return self.take(entry.keys) if users_server is None else self.put(entry.keys, users_server)
 
 
 def _at(inner: Any, path: Sequence[str | int]) -> Any:
@@ -296,12 +286,12 @@ def _planned(path: Path, mine: Sequence[SettingsEntry], *, undoes: bool) -> File
     try:
         if undoes:
             after = (_text_undone if is_text else _undone)(path, mine, now, record)
-            told = "takes out what setup added"
+            summary = "takes out what setup added"
             if after is None:
-                told = "deleted, as setup made it"
-            elif after == _content(sibling(path, COPY)):
-                told = "as it was before setup"
-            return FileChange(path, now, after, True, told, record=record)
+                summary = "deleted, as setup made it"
+            elif after == _original(path, record):
+                summary = "as it was before setup"
+            return FileChange(path, now, after, True, summary, record=record)
         return (_text_added if is_text else _added)(path, mine, now, record)
     except InvalidInput as error:
         by_hand = str(mine[0].value) if is_text else _with(_settings(mine[0], b"", None), mine).text
@@ -334,8 +324,10 @@ def _text_added(
 ) -> FileChange:
     after = str(mine[0].value).encode()
     if now is None or is_skill(now, record):
-        known = None if now is None else record or SetupRecord(made=True)
-        return _noted(FileChange(path, now, after), "the skill", known, digest=digest_of(after))
+        earlier_record = None if now is None else record or SetupRecord(made=True)
+        return _noted(
+            FileChange(path, now, after), "the skill", earlier_record, digest=digest_of(after)
+        )
     if record is not None:
         # The user has rewritten it since.
         return FileChange(path, now, now)
@@ -358,10 +350,10 @@ def _noted(
     above = [change.path.resolve().parent]
     while not above[-1].exists():
         above.append(above[-1].parent)
-    made = change.before is None
-    record = SetupRecord(tuple(sorted(commands)), digest, made, tuple(map(str, above[:-1])))
-    verb = "a new file, with" if made else "adds"
-    return replace(change, told=f"{verb} {what}", record=record, copied=not made)
+    is_new_file = change.before is None
+    record = SetupRecord(tuple(sorted(commands)), digest, is_new_file, tuple(map(str, above[:-1])))
+    verb = "a new file, with" if is_new_file else "adds"
+    return replace(change, told=f"{verb} {what}", record=record, copied=not is_new_file)
 
 
 def _undone(
@@ -371,44 +363,49 @@ def _undone(
     if now is None:
         return None
     settings = _settings(mine[0], now, record)
-    rest = _without(settings, mine)
-    if rest.text == settings.text:
+    remaining = _without(settings, mine)
+    if remaining.text == settings.text:
         return now
-    copy = _content(sibling(path, COPY))
+    copy = _original(path, record)
     if copy is not None or record is None or record.made:
         # What is left of the original if the entries are added and taken out again.
         with suppress(InvalidInput):
-            again = _without(_with(_settings(mine[0], copy or b"", record), mine), mine)
-            if rest.is_like(again):
+            round_trip = _without(_with(_settings(mine[0], copy or b"", record), mine), mine)
+            if remaining.is_like(round_trip):
                 return copy
-    return rest.content
+    return remaining.content
 
 
 def _text_undone(
     path: Path, mine: Sequence[SettingsEntry], now: bytes | None, record: SetupRecord | None
 ) -> bytes | None:
     """The original text if it is our skill; the copy may be that of an earlier version."""
-    copy = _content(sibling(path, COPY))
+    copy = _original(path, record)
     return (None if is_skill(copy, None) else copy) if is_skill(now, record) else now
 
 
-def _settings(entry: SettingsEntry, content: bytes, record: SetupRecord | None) -> _Settings:
-    copy = _content(sibling(entry.path, COPY)) or b""
+def _settings(entry: SettingsEntry, content: bytes, record: SetupRecord | None) -> _ClientFile:
     original: dict[str, Any] = {}
     with suppress(InvalidInput):
+        copy = _original(entry.path, record) or b""
         original = read_document(entry.form, entry.path, copy)
     read_document(entry.form, entry.path, content)
     mark = content.startswith(_MARK)
     text = content.decode("utf-8-sig")
-    return _Settings(entry.path, entry.form, text, mark, record, original)
+    return _ClientFile(entry.path, entry.form, text, mark, record, original)
 
 
-def _with(settings: _Settings, mine: Sequence[SettingsEntry]) -> _Settings:
-    return reduce(_Settings.with_entry, mine, settings)
+def _with(settings: _ClientFile, mine: Sequence[SettingsEntry]) -> _ClientFile:
+    return reduce(_ClientFile.with_entry, mine, settings)
 
 
-def _without(settings: _Settings, mine: Sequence[SettingsEntry]) -> _Settings:
-    return reduce(_Settings.without_entry, mine, settings)
+def _without(settings: _ClientFile, mine: Sequence[SettingsEntry]) -> _ClientFile:
+    return reduce(_ClientFile.without_entry, mine, settings)
+
+
+def _original(path: Path, record: SetupRecord | None) -> bytes | None:
+    """The file before we came; None if we made it: a copy is that of an earlier setup then."""
+    return None if record is not None and record.made else _content(sibling(path, COPY))
 
 
 def _content(path: Path) -> bytes | None:

@@ -48,10 +48,12 @@ def read(text: str) -> Any:
 
 
 def put(text: str, path: Sequence[str | int], value: Any) -> str:
-    """The text with `value` at `path`, creating missing objects."""
+    """The text with `value` at `path`, creating missing objects. ValueError where none can be."""
     text = text if text.strip() else "{}\n"
     node = _tree(text)
     for depth, key in enumerate(path, 1):
+        if isinstance(key, str) and not isinstance(node.value, dict):
+            raise ValueError(f"{path[depth - 2]} is not an object")
         child = node.child(key)
         if child is None:
             for missing in reversed(path[depth:]):
@@ -63,7 +65,10 @@ def put(text: str, path: Sequence[str | int], value: Any) -> str:
 
 def append(text: str, path: Sequence[str | int], value: Any) -> str:
     """The text with `value` as the last item of the existing list at `path`."""
-    return _inserted(text, _at(text, path)[-1], "", value, len(path) + 1)
+    members = _at(text, path)[-1]
+    if not isinstance(members.value, list):
+        raise ValueError(f"{path[-1]} is not a list")
+    return _inserted(text, members, "", value, len(path) + 1)
 
 
 def take(text: str, path: Sequence[str | int]) -> str:
@@ -77,10 +82,10 @@ def take(text: str, path: Sequence[str | int]) -> str:
         # With the last one goes the comma behind the one before it.
         comma = _skip(text, parent.items[at - 1].end)
         text, start, end = text[:comma] + text[comma + 1 :], start - 1, end - 1
-    line, rest = text.rfind("\n", 0, start) + 1, re.compile(r"[ \t]*\r?\n").match(text, end)
-    if not text[line:start].strip() and rest:
+    line, line_end = text.rfind("\n", 0, start) + 1, re.compile(r"[ \t]*\r?\n").match(text, end)
+    if not text[line:start].strip() and line_end:
         # A member on lines of its own leaves no empty line behind.
-        return text[:line] + text[rest.end() :]
+        return text[:line] + text[line_end.end() :]
     return text[:start].rstrip(" \t") + text[end:]
 
 
@@ -110,8 +115,8 @@ def _inserted(text: str, parent: _Node, head: str, value: Any, depth: int) -> st
         last = comma + 1
     else:
         text, last = f"{text[:last]},{text[last:]}", last + 1
-    rest = _REST_OF_LINE.match(text, last)
-    last = rest.end() if rest else last
+    comments = _REST_OF_LINE.match(text, last)
+    last = comments.end() if comments else last
     closing = text[last : _skip(text, last)]
     return text[:last] + line + ("" if "\n" in closing else end) + text[last:]
 

@@ -95,17 +95,18 @@ def own_server(server: Any) -> tuple[list[str], list[str]] | None:
 
 
 def own_hooks(members: Any, client: str, record: SetupRecord | None) -> list[tuple[str | int, ...]]:
-    """The places of our hooks in a list of hooks, or of groups of hooks."""
-    places: list[tuple[str | int, ...]] = []
+    """The paths of our hooks in a list of hooks, or of groups of hooks."""
+    paths: list[tuple[str | int, ...]] = []
     for n, member in enumerate(members if isinstance(members, list) else ()):
         hooks = member.get("hooks") if isinstance(member, Mapping) else None
         inner = [
-            ((n, "hooks", m), one) for m, one in enumerate(hooks if isinstance(hooks, list) else ())
+            ((n, "hooks", m), inner_hook)
+            for m, inner_hook in enumerate(hooks if isinstance(hooks, list) else ())
         ]
-        for place, hook in [((n,), member), *inner]:
+        for path, hook in [((n,), member), *inner]:
             if is_own_hook(hook, client, record):
-                places.append(place)
-    return places
+                paths.append(path)
+    return paths
 
 
 def is_skill(content: bytes | None, record: SetupRecord | None) -> bool:

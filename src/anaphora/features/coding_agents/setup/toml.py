@@ -24,13 +24,13 @@ def put(text: str, path: Sequence[str], value: Any) -> str:
     """The text with a table at `path`, or with a value in an existing table."""
     end = "\r\n" if "\r\n" in text else "\n"
     if isinstance(value, Mapping):
-        kept = _without(text, path)
-        kept += end if kept and not kept.endswith("\n") else ""
+        remainder = _without(text, path)
+        remainder += end if remainder and not remainder.endswith("\n") else ""
         lines = [
             f"[{'.'.join(path)}]",
             *(f"{_shown_key(k)} = {_shown(v)}" for k, v in value.items()),
         ]
-        edited_text = kept + (end if kept else "") + end.join(lines) + end
+        edited_text = remainder + (end if remainder else "") + end.join(lines) + end
     else:
         start, stop = next(iter(_blocks(text.splitlines(keepends=True), path[:-1])), (0, 0))
         lines = text.splitlines(keepends=True)

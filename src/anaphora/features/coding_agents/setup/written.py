@@ -59,8 +59,8 @@ def written_setup(client: str, folders: ClientFolders) -> WrittenSetup:
         for key in entry.keys:
             content = content.get(key) if isinstance(content, Mapping) else None
         if entry.hook:
-            for place in own_hooks(content, entry.hook, None):
-                hook = reduce(getitem, place, content)
+            for path in own_hooks(content, entry.hook, None):
+                hook = reduce(getitem, path, content)
                 hooks.setdefault(entry.keys[-1], hook["command"])
         elif not entry.given and content is not None:
             server = _server(entry, content)
