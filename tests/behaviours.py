@@ -375,6 +375,7 @@ PROMISES: dict[str, str] = {
     "setup.proved": "D `setup` and `doctor` store and recall a sentence by the written commands, and leave no trace.",
     "setup.transcripts": "D `setup` names the transcripts that are there, with the command that imports them.",
     "setup.undo": "D `setup --undo` gives back the very bytes, and keeps what was written meanwhile.",
+    "setup.others": "D `setup` and `--undo` touch only what `setup` wrote; what a user wrote beside it stays.",
     "setup.hooks": "D A client's hook brings its transcript in before compaction and at the end.",
     # The server for programs
     "rest.own_token": "Q On loopback a server answers only who has the token of its user, or one that was made.",

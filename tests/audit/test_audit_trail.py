@@ -212,8 +212,9 @@ def test_whoever_changes_it_is_found_out(tmp_path: Path, *, sealed: bool) -> Non
         "UPDATE head SET audit = 'on 8 ' || (SELECT link FROM audit_entry WHERE number = 8)",
         "DELETE FROM audit_entry WHERE number > 8",
     )
-    assert found(*cut) is None
-    assert found(*cut, tip=early) == ("other_tip", 9)
+    # What was verified last is vouched for by the key of a sealed home; for another a tip is.
+    assert found(*cut) == (("truncated", 10) if sealed else None)
+    assert found(*cut, tip=early) == (("truncated", 10) if sealed else ("other_tip", 9))
     with opened(home) as memory, pytest.raises(InvalidInput, match="tip"):
         memory.audit.verify("nonsense")
 
@@ -349,6 +350,107 @@ def test_each_surface_says_that_it_was_it(tmp_path: Path) -> None:
     broken = run("audit", "verify")
     assert (broken.returncode, "missing from entry 2 on" in broken.stdout) == (1, True)
     assert "BAD  audit" in run("doctor").stdout
+
+
+@pytest.mark.promise("audit.verified")
+@pytest.mark.parametrize(
+    ("off", "on", "problem"),
+    [
+        # Off, and on again as it was.
+        (("UPDATE head SET audit = 'off' || substr(audit, 3)",), None, ("changed", 1)),
+        (("UPDATE head SET audit = NULL",), None, ("changed", 1)),
+        # As if there had never been one; put back, or begun anew.
+        (
+            ("UPDATE head SET audit = NULL", "DELETE FROM audit_entry", "DELETE FROM audit_state"),
+            None,
+            ("changed", 1),
+        ),
+        (
+            ("UPDATE head SET audit = NULL", "DELETE FROM audit_entry", "DELETE FROM audit_state"),
+            "",
+            ("changed", 1),
+        ),
+        # The head of an earlier, true end.
+        (("UPDATE head SET audit = (SELECT text FROM earlier)",), None, ("changed", 4)),
+    ],
+)
+@pytest.mark.parametrize("call", ["remember", "recall"])
+def test_a_sealed_home_notices_that_it_was_off(
+    tmp_path: Path, off: tuple[str, ...], on: str | None, problem: tuple[str, int], call: str
+) -> None:
+    """Whoever writes the database without the key can end no trail unseen: meanwhile calls fail,
+    and `verify` says so afterwards, until the owner switches it on anew."""
+    home = tmp_path / "home"
+    with opened(home, encrypt="file") as memory:
+        memory.audit.on()
+        memory.remember("One.")
+        if "earlier" in off[0]:
+            memory.audit.off()
+            change(home, "CREATE TABLE earlier AS SELECT audit AS text FROM head WHERE seq > 0")
+            memory.audit.on()
+        memory.remember("Two.")
+        entries = memory.audit.status().entries
+        saved = {"e": "audit_entry", "s": "audit_state", "h": "head"}
+        change(home, *(f"CREATE TABLE {a} AS SELECT * FROM {b}" for a, b in saved.items()))
+        change(home, *off)
+    with opened(home) as memory, pytest.raises(StoreError, match="audit"):
+        memory.remember("Untold.") if call == "remember" else memory.recall("one?")
+    change(home, "DELETE FROM audit_entry", "DELETE FROM audit_state")
+    if on is None:
+        head = "SELECT audit FROM h WHERE h.namespace = head.namespace"
+        change(
+            home,
+            "INSERT INTO audit_entry SELECT * FROM e",
+            "INSERT INTO audit_state SELECT * FROM s",
+            f"UPDATE head SET audit = ({head})",
+        )
+    with opened(home) as memory:
+        if on is not None:
+            memory.audit.on()
+        found = memory.audit.verify().problem
+        assert found is not None
+        assert (found.fault, found.number) == problem
+        assert not sound(memory)
+        if on is None:
+            assert memory.audit.status().entries == entries
+            memory.audit.on()
+            assert [one[0] for one in done(memory)][-2:] == ["recovered", "switched_on"]
+            assert memory.audit.verify().problem is None
+            memory.remember("Three.")
+            assert sound(memory)
+    keys.rotate_key(home, deep=True)
+    with opened(home) as memory:
+        assert (memory.audit.verify().problem is None) is (on is None)
+
+
+@pytest.mark.promise("audit.verified")
+def test_a_trail_from_before_the_encryption_is_vouched_for(tmp_path: Path) -> None:
+    """From its next entry on, as that of an older build."""
+    home = tmp_path / "home"
+    with opened(home) as memory:
+        begun(memory)
+    keys.encrypt(home, kept="file")
+    with opened(home) as memory:
+        memory.recall("thing")
+    change(
+        home, "DELETE FROM audit_entry", "DELETE FROM audit_state", "UPDATE head SET audit = NULL"
+    )
+    with opened(home) as memory:
+        memory.audit.on()
+        found = memory.audit.verify().problem
+        assert found is not None
+        assert (found.fault, found.number) == ("truncated", 5)
+
+
+@pytest.mark.promise("audit.verified")
+def test_a_deleted_namespace_is_vouched_for_no_more(tmp_path: Path) -> None:
+    """One of the same name begins anew, and keeps no trail until it is asked to."""
+    with opened(tmp_path / "home", encrypt="file") as memory:
+        begun(memory.scoped("work"))
+        memory.delete_namespace("work")
+        memory.scoped("work").remember("Anew.")
+        assert memory.scoped("work").audit.on().entries == 1
+        assert memory.scoped("work").audit.verify().problem is None
 
 
 LINK = "ab" * 32

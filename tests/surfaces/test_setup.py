@@ -19,8 +19,10 @@ from tests.commands import program_folder, run_command
 
 from anaphora import Memory
 from anaphora.errors import InvalidInput
+from anaphora.features.coding_agents.setup import jsonc, toml
 from anaphora.features.coding_agents.setup.clients import CLIENTS, entries
-from anaphora.features.coding_agents.setup.files import BACKUP, plan, plan_undo
+from anaphora.features.coding_agents.setup.files import plan, plan_undo
+from anaphora.features.coding_agents.setup.ours import COPY, RECORD
 from anaphora.features.coding_agents.setup.trying import try_client
 from anaphora.settings import ClientFolders, client_folders
 
@@ -149,7 +151,7 @@ def test_undoing_keeps_what_was_written_meanwhile(client: str, folders: ClientFo
         text = entry.path.read_text()
         assert '"light"' in text or '"o10"' in text or text == "My own skill."
         assert "anaphora" not in text
-        kept = entry.path.with_name(entry.path.name + BACKUP).exists()
+        kept = entry.path.with_name(entry.path.name + COPY).exists()
         # Of a text that is another one by now nothing is undone.
         assert kept is (entry.form == "text")
 
@@ -167,6 +169,8 @@ def test_an_older_setup_is_renewed(folders: ClientFolders) -> None:
     skill = folders.claude / "skills" / "anaphora-memory" / "SKILL.md"
     renewed = skill.read_text()
     skill.write_text(renewed.replace("# Memory", "# Memory of last year"))
+    # Builds of last year kept no record.
+    skill.with_name(skill.name + RECORD).unlink()
     make("claude-code", folders)
     assert skill.read_text() == renewed
     undo("claude-code", folders)
@@ -224,6 +228,330 @@ def test_a_linked_file_stays_a_link(folders: ClientFolders, tmp_path: Path) -> N
     assert real.read_text() == "{}\n"
 
 
+OWN = "'/opt/my tools/anaphora' --home '/data/é' hook {}"
+SIMILAR = [
+    "/usr/local/bin/webhook {} --url http://example.org", "webhook {}", "hook {}",
+    "echo 'hook {}'", "/opt/not-anaphora hook {}", "/opt/anaphora hook {} && date",
+    "/opt/anaphora hook {}; date", "/opt/anaphora hook {} | tee log", "/opt/anaphora hook {}-other",
+    "anaphora hook {}", "sh -c '/opt/anaphora hook {}'", "X=1 /opt/anaphora hook {}",
+    "/opt/anaphora --verbose hook {}", "/opt/anaphora --home $HOME hook {}",
+    "/opt/anaphora doctor hook {}", "/opt/anaphora hook {} # mine", "python -m anaphora hook {}",
+    "/usr/bin/python3 -m anaphora.other hook {}", "/bin/uvx anaphora hook {}",
+    "/opt/anaphora/run hook {}", "/opt/anaphora hook {} --anaphora",
+    "/opt/a:b/anaphora --home $HOME hook {}", "not 'closed hook {}",
+]  # fmt: skip
+"""Hooks of a user that only look like ours."""
+
+OLDER = [
+    "/old/anaphora hook {}", "/old/anaphora --namespace work hook {}",
+    "/v/bin/python3.11 -m anaphora --home /h hook {}", "C:/tools/anaphora.exe hook {}",
+    "/v/bin/python -P -m anaphora hook {}", "/bin/uvx --from 'anaphora[projects]' anaphora hook {}",
+]  # fmt: skip
+"""Hooks as earlier builds wrote them."""
+
+SERVERS: list[dict[str, Any]] = [
+    {"command": "anaphora", "args": ["mcp"]},
+    {"command": "docker", "args": ["run", "anaphora", "mcp"], "env": {"A": "b"}},
+    {"command": "mcp"},
+    {"url": "http://127.0.0.1:7412/mcp"},
+]
+"""Servers of a user under our name."""
+
+WITH_HOOKS = [client for client in CLIENTS if client != "claude-desktop"]
+
+
+def hooks_of(client: str, folders: ClientFolders) -> tuple[Path, str, bool]:
+    """The file with a client's hooks, its first event, and whether hooks come in groups."""
+    entry = next(one for one in entries(client, folders, COMMAND) if one.hook)
+    return entry.path, entry.keys[-1], "hooks" in entry.value
+
+
+def commented(value: Any, draw: Callable[[int], int], depth: int = 0) -> str:
+    """A value as JSON that a person wrote: comments, trailing commas, odd spaces."""
+    if not isinstance(value, dict | list):
+        return json.dumps(value, ensure_ascii=bool(draw(2)))
+    pairs = value.items() if isinstance(value, dict) else [("", item) for item in value]
+    opening, closing = "{}" if isinstance(value, dict) else "[]"
+    spaced = draw(3)
+    lines = []
+    for n, (key, item) in enumerate(pairs):
+        name = f"{json.dumps(key)}{' ' * draw(2)}: " if isinstance(value, dict) else ""
+        comma = "," if n < len(value) - 1 or (spaced and draw(2)) else ""
+        above = '/* { above " */ ' if draw(4) == 0 else ""
+        beside = f" // beside, {n} }}" if spaced and draw(3) == 0 else ""
+        lines.append(f"{above}{name}{commented(item, draw, depth + 1)}{comma}{beside}")
+    if not spaced:
+        return opening + " ".join(lines) + closing
+    indent = "\n" + "\t" * (depth + 1)
+    last = f"{indent}// the last word" if draw(4) == 0 else ""
+    return opening + "".join(indent + line for line in lines) + f"{last}\n" + "\t" * depth + closing
+
+
+@st.composite
+def hook_files(draw: st.DrawFn, client: str, event: str, grouped: bool) -> dict[str, Any]:
+    """Settings of a user, with hooks of theirs at the event that we use, and at others."""
+    hook = st.builds(
+        lambda line, more: {**more, "type": "command", "command": line.format(client)},
+        st.sampled_from(SIMILAR),
+        st.sampled_from([{}, {"timeout": 10}, {"name": "anaphora"}]),
+    )
+    group = st.fixed_dictionaries(
+        {"hooks": st.lists(hook, max_size=3)}, optional={"matcher": st.just("Bash")}
+    )
+    members = st.lists(group if grouped else hook, max_size=3)
+    return draw(
+        st.fixed_dictionaries(
+            {},
+            optional={
+                "hooks": st.dictionaries(st.sampled_from([event, "Other"]), members, max_size=2),
+                "version": st.just(1),
+                "theme": st.text(max_size=5),
+                "a": st.lists(st.integers(), max_size=2),
+            },
+        )
+    )
+
+
+def without_ours(value: Any, client: str) -> Any:
+    """Settings without our entries, and without what is empty."""
+    if isinstance(value, dict):
+        if value.get("command") in {COMMAND[0], OWN.format(client)}:
+            return {}
+        value = {key: without_ours(item, client) for key, item in value.items()}
+        return {key: item for key, item in value.items() if item not in ({}, [], {"hooks": []})}
+    if isinstance(value, list):
+        return [item for one in value if (item := without_ours(one, client)) != {}]
+    return value
+
+
+@pytest.mark.promise("setup.others")
+@settings(
+    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(data=st.data())
+def test_others_settings_are_theirs(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    """Hooks that look like ours survive setup, a second one and undo, wherever they stand and
+    whenever they came; undoing gives the bytes back; twice is once."""
+    client = data.draw(st.sampled_from(WITH_HOOKS))
+    root = tmp_path_factory.mktemp("home")
+    folders = client_folders({"HOME": str(root)}, "linux")
+    path, event, grouped = hooks_of(client, folders)
+    theirs = data.draw(hook_files(client, event, grouped))
+    if client == "cursor":
+        theirs["version"] = 1
+    numbers = data.draw(st.randoms(use_true_random=False))
+    text = commented(theirs, numbers.randrange)
+    text = (
+        data.draw(st.sampled_from(["", "\ufeff"])) + text + data.draw(st.sampled_from(["", "\n"]))
+    )
+    text = text.replace("\n", data.draw(st.sampled_from(["\n", "\r\n"])))
+    path.parent.mkdir(parents=True)
+    path.write_bytes(text.encode())
+    before = everything(root)
+    undo(client, folders)
+    assert everything(root) == before, "nothing of ours is in it"
+    make(client, folders)
+    assert without_ours(jsonc.read(path.read_text("utf-8-sig")), client) == without_ours(
+        theirs, client
+    )
+    once = everything(root)
+    make(client, folders)
+    assert everything(root) == once
+    undo(client, folders)
+    assert everything(root) == before
+    # They write their own hooks around and into ours, and a comment behind it all.
+    make(client, folders)
+    value = jsonc.read(path.read_text("utf-8-sig"))
+    hook = {"type": "command", "command": data.draw(st.sampled_from(SIMILAR)).format(client)}
+    members = value["hooks"][event]
+    at = next(n for n, one in enumerate(members) if OWN.format(client) in str(one))
+    place = data.draw(st.sampled_from(["before", "inside", "after"]))
+    if place == "inside" and grouped:
+        members[at]["hooks"].insert(data.draw(st.integers(0, 1)), hook)
+    else:
+        members.insert(at + (place == "after"), {"hooks": [hook]} if grouped else hook)
+    added = without_ours(value, client)
+    assert added != without_ours(theirs, client)
+    path.write_text(json.dumps(value, indent=data.draw(st.sampled_from([None, 1]))) + " // end\n")
+    edited = everything(root)
+    make(client, folders)
+    assert everything(root) == edited
+    undo(client, folders)
+    assert without_ours(jsonc.read(path.read_text()), client) == added
+    # What was plain JSON stays plain.
+    assert json.loads(path.read_text().replace(" // end\n", "")) is not None
+    assert path.read_text().endswith(" // end\n")
+    assert OWN.format(client) not in path.read_text()
+
+
+@pytest.mark.promise("setup.others")
+@pytest.mark.parametrize("client", WITH_HOOKS)
+@pytest.mark.parametrize("line", OLDER)
+def test_what_an_older_build_wrote_is_renewed_and_taken_out(
+    client: str, line: str, folders: ClientFolders, tmp_path: Path
+) -> None:
+    """Without a record our own hooks are known by their form; a user's beside them stay."""
+    path, event, grouped = hooks_of(client, folders)
+    theirs = {"command": "/usr/local/bin/webhook " + client, "type": "command"}
+    older = {"type": "command", "command": line.format(client), "timeout": 10}
+    path.parent.mkdir(parents=True)
+    member: Any = {"hooks": [theirs, older]} if grouped else older
+    for again in (True, False):
+        path.write_text(json.dumps({"hooks": {event: [theirs, member]}, "version": 1}))
+        if again:
+            make(client, folders)
+            assert line.format(client) not in path.read_text()
+            assert path.read_text().count(OWN.format(client)) >= 1
+        undo(client, folders)
+        left = [{"hooks": [theirs]}] if grouped else []
+        assert json.loads(path.read_text()) == {"hooks": {event: [theirs, *left]}, "version": 1}
+    version = {"version": 1} if client == "cursor" else {}
+    only = {event: [{"hooks": [older]} if grouped else older]}
+    path.write_text(json.dumps({**version, "hooks": only}))
+    undo(client, folders)
+    assert not path.exists()
+
+
+@pytest.mark.promise("setup.others")
+@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize("server", SERVERS)
+def test_a_server_of_the_users_comes_back(
+    client: str, server: dict[str, Any], folders: ClientFolders, tmp_path: Path
+) -> None:
+    """Under our own name, too: that it is replaced is said, and undoing brings it back."""
+    entry = entries(client, folders, COMMAND)[0]
+    entry.path.parent.mkdir(parents=True, exist_ok=True)
+    form = toml if entry.form == "toml" else jsonc
+    entry.path.write_text(form.put("", entry.keys, server))
+    before = everything(tmp_path)
+    undo(client, folders)
+    assert everything(tmp_path) == before
+    assert "your own server" in plan(entries(client, folders, COMMAND))[0].told
+    make(client, folders)
+    assert "renews" in plan(entries(client, folders, COMMAND))[0].told
+    make(client, folders)
+    undo(client, folders)
+    assert everything(tmp_path) == before
+    make(client, folders)
+    text = form.put(entry.path.read_text(), ["other"], {"x": 1})
+    entry.path.write_text(text)
+    undo(client, folders)
+    value: Any = form.read(entry.path.read_text())
+    assert value.pop("other") == {"x": 1}
+    for key in entry.keys:
+        value = value[key]
+    assert value == server
+
+
+@pytest.mark.promise("setup.others")
+@pytest.mark.parametrize("client", CLIENTS)
+def test_what_a_user_adds_to_our_server_stays(client: str, folders: ClientFolders) -> None:
+    """Variables and further arguments survive a second setup with another command."""
+    entry = entries(client, folders, COMMAND)[0]
+    for change in plan(entries(client, folders, ["/old/anaphora"])):
+        change.make()
+    form = toml if entry.form == "toml" else jsonc
+    text = form.put(entry.path.read_text(), [*entry.keys, "args"], ["mcp", "--tools", "all"])
+    entry.path.write_text(form.put(text, [*entry.keys, "cwd"], "/work"))
+    make(client, folders)
+    server = server_of(client, folders)
+    assert [server["command"], *server["args"]] == [*COMMAND, "mcp", "--tools", "all"]
+    assert server["cwd"] == "/work"
+
+
+TABLES = [
+    "# notes\nmodel = 'o9'  # best\n", "[mcp_servers.other]\ncommand = 'x'\n# of the next\n",
+    "[profiles.a]\nb = 1\n\n\n", "[[rules]]\nx = ['[mcp_servers.anaphora]', 2]\n",
+    "[mcp_servers.anaphora2]\ncommand = 'y'\n", "[mcp_servers]\n",
+    "[other.mcp_servers.anaphora]\ncommand = 'z'\n", "# [mcp_servers.anaphora]\n",
+]  # fmt: skip
+
+
+@pytest.mark.promise("setup.others")
+@settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    tables=st.lists(st.sampled_from(TABLES[1:]), unique=True),
+    later=st.lists(st.sampled_from(["[later]\nc = 2 # kept\n", "# a note\n", "\n"]), unique=True),
+    first=st.sampled_from(["", TABLES[0], "\n", "\ufeff"]),
+    cut=st.booleans(),
+    end=st.sampled_from(["\n", "\r\n"]),
+)
+def test_tables_of_others_are_theirs(
+    tmp_path_factory: pytest.TempPathFactory,
+    tables: list[str],
+    later: list[str],
+    first: str,
+    cut: bool,
+    end: str,
+) -> None:
+    """In TOML, too: the bytes come back, and what is added around our table stays."""
+    root = tmp_path_factory.mktemp("home")
+    folders = client_folders({"HOME": str(root)}, "linux")
+    path = folders.codex / "config.toml"
+    path.parent.mkdir()
+    text = first + "".join(tables)
+    content = (text.rstrip("\n") if cut else text).replace("\n", end).encode()
+    path.write_bytes(content)
+    before = everything(root)
+    make("codex", folders)
+    once = everything(root)
+    make("codex", folders)
+    assert everything(root) == once
+    undo("codex", folders)
+    assert everything(root) == before
+    make("codex", folders)
+    after = path.read_bytes() + "".join(later).replace("\n", end).encode()
+    path.write_bytes(after)
+    make("codex", folders)
+    assert path.read_bytes() == after
+    undo("codex", folders)
+    kept = path.read_bytes().decode("utf-8-sig")
+    for part in [*tables, *(one for one in later if one.strip())]:
+        assert part.rstrip("\n").replace("\n", end) in kept
+    assert COMMAND[0] not in kept
+
+
+def test_folders_that_we_made_go(folders: ClientFolders, tmp_path: Path) -> None:
+    """Where nothing was, nothing is left; the folders of a user stay, empty ones too."""
+    (folders.claude / "skills").mkdir(parents=True)
+    for client in CLIENTS:
+        make(client, folders)
+    for client in reversed([*CLIENTS]):
+        undo(client, folders)
+    assert sorted(path.relative_to(tmp_path) for path in tmp_path.rglob("*")) == [
+        Path(".claude"), Path(".claude/skills"),
+    ]  # fmt: skip
+
+
+def test_a_file_that_was_deleted_between_begins_anew(
+    folders: ClientFolders, tmp_path: Path
+) -> None:
+    """What an earlier setup kept beside a file says nothing about a later one."""
+    path = folders.user / ".cursor" / "mcp.json"
+    path.parent.mkdir()
+    path.write_text('{"mcpServers": {}, "x": 1}')
+    make("cursor", folders)
+    path.unlink()
+    make("cursor", folders)
+    undo("cursor", folders)
+    assert everything(tmp_path) == {}
+
+
+def test_our_skill_that_the_user_rewrote_is_theirs(folders: ClientFolders) -> None:
+    """Neither a second setup nor undoing takes their words."""
+    make("claude-code", folders)
+    skill = folders.claude / "skills" / "anaphora-memory" / "SKILL.md"
+    theirs = skill.read_text() + "\nAlways in Welsh.\n"
+    skill.write_text(theirs)
+    make("claude-code", folders)
+    undo("claude-code", folders)
+    assert skill.read_text() == theirs
+
+
 Tables = st.dictionaries(
     st.sampled_from(["a", "anaphora", "mcp_servers", "x.y"]), st.integers() | st.text(max_size=4)
 )
@@ -248,12 +576,10 @@ def test_any_json_comes_back(
     entry.path.parent.mkdir(parents=True)
     content = (json.dumps(settings_, indent=indent) + end).encode()
     entry.path.write_bytes(content)
-    held = settings_.get("mcpServers", {}).get("anaphora")
     make("cursor", folders)
     assert json.loads(entry.path.read_bytes())["mcpServers"]["anaphora"]["command"] == COMMAND[0]
-    if held is None:
-        undo("cursor", folders)
-        assert entry.path.read_bytes() == content
+    undo("cursor", folders)
+    assert entry.path.read_bytes() == content
 
 
 def run(home: Path, *words: str, given: str = "") -> subprocess.CompletedProcess[str]:
@@ -264,10 +590,17 @@ def run(home: Path, *words: str, given: str = "") -> subprocess.CompletedProcess
 @pytest.mark.promise("setup.clients")
 def test_the_command_shows_asks_and_does(tmp_path: Path) -> None:
     """`--dry-run` writes nothing, "n" writes nothing, "y" writes, `--undo` takes back."""
+    of = client_folders({"HOME": str(tmp_path)})
     dry = run(tmp_path, "setup", "cursor", "--dry-run")
     assert (dry.returncode, "mcpServers" in dry.stdout) == (0, True)
+    for line, change in zip(
+        dry.stdout.splitlines(), plan(entries("cursor", of, ["a"])), strict=False
+    ):
+        assert line.replace("\n", "") == f"{change.path}: {change.told}"
     refused = run(tmp_path, "setup", "cursor", given="n\n")
-    assert refused.returncode == 1
+    assert (refused.returncode, refused.stdout[-20:]) == (0, "nothing was changed\n")
+    unasked = run(tmp_path, "setup", "cursor")
+    assert (unasked.returncode, unasked.stdout[-20:]) == (1, "nothing was changed\n")
     assert not (tmp_path / ".cursor").exists()
     done = run(tmp_path, "setup", "cursor", given="y\n")
     assert done.returncode == 0, done.stderr
@@ -485,7 +818,10 @@ def with_failing_prompt_hook(folders: ClientFolders) -> None:
     path = folders.claude / "settings.json"
     written = json.loads(path.read_text())
     (group,) = written["hooks"]["UserPromptSubmit"]
-    group["hooks"][0]["command"] = "echo not JSON # hook claude-code"
+    failing = folders.user / "anaphora"
+    failing.write_text("#!/bin/sh\necho not JSON\n")
+    failing.chmod(0o700)
+    group["hooks"][0]["command"] = f"{failing} hook claude-code"
     path.write_text(json.dumps(written))
 
 

@@ -65,6 +65,7 @@ def delete_namespace(container: Container, name: str) -> DeletedNamespace:
         rows = container.sealing.rows
         store = Tokens(container.truth, rows, clock=container.clock, ids=container.ids)
         tokens = store.close_namespace(name)
+        rows.vouch(name, [])
         clean = container.erase_namespace(name)
     return DeletedNamespace(name, tokens, remaining, clean)
 

@@ -23,7 +23,7 @@ class Journal(Protocol):
         """Store what was noted."""
 
 
-OpenJournal = Callable[["Write", str], Journal | None]
+OpenJournal = Callable[["Write", str, "Sealer"], Journal | None]
 """The journal of a write to records of a kind; None if none is kept."""
 LatestSeen = Callable[["RecordTransaction"], datetime | None]
 """The latest time of change that is known of other devices; None without any."""

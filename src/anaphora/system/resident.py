@@ -273,6 +273,15 @@ def greet(
         time.sleep(_POLL)
 
 
+def end(environ: Mapping[str, str]) -> None:
+    """Let the resident process end, if there is one: it does for a caller without a version."""
+    try:
+        with connect(environ) as connection:
+            ask(connection, {"call": "hello"}, _ANSWER)
+    except NoResident:
+        pass
+
+
 def ask(connection: MessageChannel, request: Mapping[str, Any], patience: float) -> dict[str, Any]:
     """Send a request and wait at most so many seconds for its answer. Raises `NoResident`."""
     try:

@@ -9,19 +9,20 @@ from anaphora.features.audit.calls import AuditCalls
 from anaphora.features.audit.tables import TABLES
 
 if TYPE_CHECKING:
+    from anaphora.store.crypto.columns import Sealer
     from anaphora.store.db.engine import Write
     from anaphora.store.extensions import Journal
 
 __all__ = ["FEATURE", "AuditCalls"]
 
 
-def _open_journal(write: Write, kind: str) -> Journal | None:
+def _open_journal(write: Write, kind: str, sealer: Sealer) -> Journal | None:
     # Most homes keep no trail, and need not load what keeps one.
-    if write.audit is None:
+    if write.audit is None and not sealer.audited(write.namespace):
         return None
     from anaphora.features.audit.trail import RecordJournal, is_kept
 
-    return RecordJournal(kind) if is_kept(write.audit) else None
+    return RecordJournal(kind) if is_kept(write, sealer) else None
 
 
 FEATURE = Feature(

@@ -13,7 +13,7 @@ from __future__ import annotations
 import hmac
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -22,7 +22,13 @@ from typing import TYPE_CHECKING, Any, Final
 from anaphora.calls.caller import call_origin
 from anaphora.errors import AnaphoraError, InvalidInput, StoreError, Tampered
 from anaphora.features.audit.tables import AUDIT_ENTRY, AUDIT_STATE
-from anaphora.features.audit.values import AuditEntry, AuditProblem, AuditReport, AuditStatus
+from anaphora.features.audit.values import (
+    AuditEntry,
+    AuditFault,
+    AuditProblem,
+    AuditReport,
+    AuditStatus,
+)
 from anaphora.store.codecs import moment, to_micros
 from anaphora.store.db.tables import HEAD
 from anaphora.store.namespace import NO_LIMIT, STEP, NamespaceReader, NamespaceTransaction
@@ -51,6 +57,11 @@ _SWITCHED_UNTOLD: Final = {
     True: "the head says that the trail is on, the entries that it was switched off",
     False: "the head says that the trail is off, and no entry says who switched it off",
 }
+_MADE_ANEW: Final = "the home's key vouches for an entry that is not there: cut off, or made anew"
+_WAS_OFF: Final = (
+    "somebody without the home's key had switched it off; calls were refused meanwhile"
+)
+_UNTOLD: Final = "untold"
 _KEY: Final = "key"
 _TURN: Final = "turn"
 _ON, _OFF = "on", "off"
@@ -92,9 +103,51 @@ class TrailHead:
         return f"{self.number}:{self.link}" if self.number else ""
 
 
-def is_kept(stored: str | None) -> bool:
-    """Whether a head says that a trail is kept. `StoreError` where that cannot be read."""
-    return stored is not None and TrailHead.read(stored).on
+def is_kept(write: Write, sealer: Sealer) -> bool:
+    """Whether a trail is kept. `StoreError` where that cannot be read, or where a head that the
+    home's key vouches for was taken back: then somebody without that key switched it off."""
+    head, vouched = TrailHead.read(write.audit), _Vouched.read(sealer, write.namespace)
+    if head.on and not vouched.heads:
+        # Begun by an older build, or before the home was encrypted.
+        sealer.vouch(write.namespace, [head.text()])
+    if head.on or vouched.allow(head) or _TrailTransaction(write, sealer).tells_end(head, vouched):
+        return head.on
+    sealer.vouch(write.namespace, [*vouched.texts(), f"{_UNTOLD} {vouched.heads[-1].number}"])
+    raise StoreError("read", "the audit trail", f"{_SWITCHED_UNTOLD[False]}; {_ANEW}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Vouched:
+    """What the key of an encrypted home vouches for: heads that the trail has had, the last of them
+    as it was switched or verified last; `untold` is the entry after which a head was found that
+    somebody without the key had switched off."""
+
+    heads: tuple[TrailHead, ...] = ()
+    untold: int | None = None
+
+    @classmethod
+    def read(cls, sealer: Sealer, namespace: str) -> _Vouched:
+        texts = sealer.audited(namespace)
+        untold = [int(text.split()[1]) for text in texts if text.startswith(_UNTOLD)]
+        heads = (TrailHead.read(text) for text in texts if not text.startswith(_UNTOLD))
+        return cls(tuple(heads), untold[0] if untold else None)
+
+    def texts(self, last: TrailHead | None = None) -> list[str]:
+        """The heads as the marker has them; with another last one."""
+        heads = self.heads if last is None else (*self.heads[:-1], last)
+        return [head.text() for head in heads]
+
+    def allow(self, head: TrailHead) -> bool:
+        """Whether a head that is off needs no entry that tells of it."""
+        return not self.heads or head == self.heads[-1]
+
+    def problem(self, chain: _Chain) -> AuditProblem | None:
+        """What is wrong with the chain."""
+        lost = [one.number for one in self.heads if (one.number, one.link) not in chain.seen]
+        if lost:
+            fault: AuditFault = "truncated" if lost[0] > chain.number else "changed"
+            return AuditProblem(fault, lost[0], _MADE_ANEW)
+        return None if self.untold is None else AuditProblem("changed", self.untold, _WAS_OFF)
 
 
 class RecordJournal:
@@ -143,8 +196,11 @@ class AuditTrail(NamespaceReader):
 
     def is_on(self) -> bool:
         """Whether it is kept now: one small read."""
-        rows = self.truth.rows(_STATE, {"namespace": self.namespace})
-        return bool(rows) and is_kept(rows[0][0])
+        head = self._head()
+        if head.on or _Vouched.read(self.sealer, self.namespace).allow(head):
+            return head.on
+        with self._write() as write:
+            return is_kept(write, self.sealer)
 
     def status(self) -> AuditStatus:
         """Whether it is kept, and how far it has come."""
@@ -167,7 +223,8 @@ class AuditTrail(NamespaceReader):
                 # The head keeps only a whole link, and no entry follows from a damaged one.
                 last_entry = number, str(link) if _LINK.fullmatch(str(link)) else "0" * 64
             head, key, sound = work.sound_head(last_entry, new_key)
-            at = write.now()
+            at, vouched = write.now(), _Vouched.read(self.sealer, self.namespace)
+            sound = sound and vouched.untold is None
             if not sound:
                 head = work.add(head, key, _content(at, "recovered", "audit", [], 0, ""))
             if head.on != on or not sound:
@@ -175,7 +232,12 @@ class AuditTrail(NamespaceReader):
                 action: AuditAction = "switched_on" if on else "switched_off"
                 head = work.add(head, key, _content(at, action, "audit", [], 0, ""))
                 work.put_head(head)
-            return AuditStatus(head.on, head.number, head.tip)
+            # Where it was made anew `verify` goes on to miss what was there.
+            lost = vouched.heads and not work.has(vouched.heads[-1])
+        if head.number:
+            heads = [*vouched.texts(), head.text()] if lost else vouched.texts(head)
+            self.sealer.vouch(self.namespace, heads)
+        return AuditStatus(head.on, head.number, head.tip)
 
     def add(
         self, action: AuditAction, lane: str, ids: Sequence[str], *, count: int, question: str
@@ -185,7 +247,7 @@ class AuditTrail(NamespaceReader):
         Ids that begin with `DIGESTED` are made digests; so is the question.
         """
         with self._write() as write:
-            if not is_kept(write.audit):
+            if not is_kept(write, self.sealer):
                 return
             work = _TrailTransaction(write, self.sealer)
             key = work.key()
@@ -243,20 +305,26 @@ class AuditTrail(NamespaceReader):
                 reason = "expected a tip as `audit verify` shows it: NUMBER:LINK"
                 raise InvalidInput("tip", tip, reason)
             noted_tip = int(number), link
+        vouched = _Vouched.read(self.sealer, self.namespace)
         # Of one moment: what is written meanwhile is in the head and in the entries, or in neither.
         with self.truth.snapshot() as truth:
             trail = AuditTrail(truth, self.namespace, self.sealer)
-            followed_chain = trail._follow(noted_tip)
+            tips = {(head.number, head.link) for head in vouched.heads} | {noted_tip}
+            followed_chain = trail._follow(tips)
             try:
                 head = trail._head()
             except StoreError as error:
                 problem = AuditProblem("changed", followed_chain.number, error.reason)
                 return AuditReport(followed_chain.number, "", followed_chain.problem or problem)
-            return trail._compare(head, followed_chain, noted_tip)
+            report = trail._compare(head, followed_chain, vouched, noted_tip)
+        if report.problem is None and head.number:
+            # From now on this much cannot be cut off unseen. A home that is only read stays as is.
+            self.sealer.vouch(self.namespace, vouched.texts(head))
+        return report
 
-    def _follow(self, tip: tuple[int, str] | None) -> _Chain:
+    def _follow(self, tips: Collection[tuple[int, str] | None]) -> _Chain:
         """The entries from the first one on, as far as each follows from the last."""
-        chain = _Chain(on=False, seen=tip is None)
+        chain = _Chain(on=False, seen={None})
         try:
             key = self.key() or b""
         except AnaphoraError:
@@ -273,14 +341,19 @@ class AuditTrail(NamespaceReader):
                 chain.problem = AuditProblem("changed", number, detail)
                 return chain
             chain.number, chain.link = number, link
-            chain.seen = chain.seen or (number, link) == tip
-            with suppress(ValueError, AttributeError, RecursionError):
-                action = json.loads(body).get("action")
-                if action in {"switched_on", "switched_off"}:
-                    chain.on = action == "switched_on"
+            chain.seen |= {(number, link)} & set(tips)
+            action = _action(body)
+            if action in {"switched_on", "switched_off"}:
+                chain.on = action == "switched_on"
         return chain
 
-    def _compare(self, head: TrailHead, chain: _Chain, tip: tuple[int, str] | None) -> AuditReport:
+    def _compare(
+        self,
+        head: TrailHead,
+        chain: _Chain,
+        vouched: _Vouched,
+        tip: tuple[int, str] | None,
+    ) -> AuditReport:
         """What the head says against what the entries say."""
         problem = chain.problem
         if problem is None and (chain.number, chain.link) != (head.number, head.link):
@@ -295,7 +368,8 @@ class AuditTrail(NamespaceReader):
                 problem = AuditProblem("changed", chain.number, detail)
         if problem is None and head.on != chain.on:
             problem = AuditProblem("changed", head.number, _SWITCHED_UNTOLD[head.on])
-        if problem is None and not chain.seen and tip is not None:
+        problem = problem or vouched.problem(chain)
+        if problem is None and tip not in chain.seen and tip is not None:
             detail = "the trail never had that tip: it was cut, or made anew"
             problem = AuditProblem("other_tip", tip[0], detail)
         return AuditReport(chain.number, head.tip, problem)
@@ -321,11 +395,11 @@ class AuditTrail(NamespaceReader):
 
 @dataclass(slots=True)
 class _Chain:
-    """How far the entries follow each other: the last one, whether it leaves the trail on, whether
-    a tip that was asked for came by, and the first thing that is wrong."""
+    """How far the entries follow each other: the last one, whether it leaves the trail on, which
+    tips that were asked for came by, and the first thing that is wrong."""
 
     on: bool
-    seen: bool
+    seen: set[tuple[int, str] | None]
     number: int = 0
     link: str = _NO_LINK
     problem: AuditProblem | None = None
@@ -358,6 +432,17 @@ class _TrailTransaction(NamespaceTransaction):
             sound = sound and not number
             key = self.key(new_key)
         return head, key, sound
+
+    def tells_end(self, head: TrailHead, vouched: _Vouched) -> bool:
+        """Whether an entry, after the head that was vouched for last, says that the trail ends."""
+        rows = self._found(AUDIT_ENTRY, number=head.number) if self.has(head) else ()
+        is_later = head.number > vouched.heads[-1].number
+        return bool(rows) and is_later and _action(str(rows[0][1])) == "switched_off"
+
+    def has(self, head: TrailHead) -> bool:
+        """Whether the entry that was the last one for this head is there."""
+        rows = self._rows(AUDIT_ENTRY, ("link",), number=head.number)
+        return bool(rows) and rows[0][0] == head.link
 
     def key(self, new_key: Callable[[int], bytes] | None = None) -> bytes:
         """The key, made if there is none yet."""
@@ -397,6 +482,13 @@ def _read_key(stored: str) -> bytes:
         return bytes.fromhex(stored)
     except ValueError as error:
         raise StoreError("read", "the audit trail", f"its key is damaged; {_ANEW}") from error
+
+
+def _action(body: str) -> object:
+    """What an entry says was done; None where it cannot be read."""
+    with suppress(ValueError, AttributeError, RecursionError):
+        return json.loads(body).get("action")
+    return None
 
 
 def _link(key: bytes, before: str, number: int, body: str) -> str:

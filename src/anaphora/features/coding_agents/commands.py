@@ -13,12 +13,15 @@ from anaphora.features.coding_agents.setup.clients import ABILITIES, CLIENTS, en
 from anaphora.features.coding_agents.setup.files import FileChange, plan, plan_undo
 from anaphora.features.coding_agents.setup.transcripts import waiting_transcripts
 from anaphora.features.coding_agents.setup.trying import Trial, refuse_dead_server, try_client
+from anaphora.features.coding_agents.setup.written import clients_set_up
 from anaphora.settings import client_folders
 from anaphora.surfaces.cli.options import Json
 from anaphora.surfaces.cli.output import EXIT_INPUT, EXIT_PARTLY, confirmed, console, emit, styled
 from anaphora.surfaces.cli.where import Where, open_memory, typed_address
 from anaphora.surfaces.cli.words import command_line, program_words
 from anaphora.surfaces.wire import counted
+from anaphora.system import resident
+from anaphora.system.environment import environment
 
 
 def register(app: typer.Typer) -> None:
@@ -53,10 +56,8 @@ def setup(
     refused_changes = [change for change in changes if change.refused]
     if not as_json:
         _show_changes(todo, refused_changes)
-    is_applied = bool(todo) and not dry_run and (yes or as_json or confirmed("Make these changes?"))
-    if is_applied:
-        for change in todo:
-            change.make()
+    agreed = _make(todo, undo=undo, asks=not (yes or as_json)) if todo and not dry_run else False
+    is_applied = bool(agreed)
     tries = not (undo or dry_run or refused_changes) and (is_applied or yes)
     trials = list(try_client(client, client_folders(), program_words())) if tries else []
     waiting = waiting_transcripts(client, client_folders()) if tries else None
@@ -75,6 +76,8 @@ def setup(
             }
         )
     else:
+        if todo and not dry_run and not agreed:
+            console().print("nothing was changed")
         _show_done(client, made=is_applied, undo=undo, partly=bool(refused_changes), trials=trials)
         if waiting is not None:
             words = [*command, "import", waiting.folder]
@@ -86,7 +89,19 @@ def setup(
                 subprocess.run(words, check=False)  # noqa: S603 - the words of this program
     if sync is not None and not undo and not dry_run:
         _begin_syncing(context, sync)
-    _exit_unless_done(changes, todo, trials, unmade=not is_applied and not dry_run)
+    # Who says no gets what they want; where nobody could be asked, nothing was done.
+    _exit_unless_done(changes, trials, unmade=agreed is None)
+
+
+def _make(todo: Sequence[FileChange], *, undo: bool, asks: bool) -> bool | None:
+    """Make the changes; whether they were agreed to, None where nobody could be asked."""
+    agreed = confirmed("Make these changes?") if asks else True
+    if agreed:
+        for change in todo:
+            change.make()
+        if undo and not clients_set_up(client_folders()):
+            resident.end(environment())
+    return agreed
 
 
 def _begin_syncing(context: typer.Context, remote: str) -> None:
@@ -100,7 +115,6 @@ def _begin_syncing(context: typer.Context, remote: str) -> None:
 
 def _exit_unless_done(
     changes: Sequence[FileChange],
-    todo: Sequence[FileChange],
     trials: Sequence[Trial],
     *,
     unmade: bool,
@@ -112,7 +126,7 @@ def _exit_unless_done(
         raise typer.Exit(EXIT_PARTLY if len(changes) > len(refused_changes) else EXIT_INPUT)
     if any(trial.problem for trial in trials):
         raise typer.Exit(EXIT_PARTLY)
-    if todo and unmade:
+    if unmade:
         raise typer.Exit(1)
 
 
@@ -169,6 +183,8 @@ def _show_changes(changes: list[FileChange], refused: list[FileChange]) -> None:
     terminal = console()
     if not changes and not refused:
         terminal.print("nothing to change")
+    for change in changes:
+        terminal.print(styled(f"{change.path}: {change.told}"))
     for change in changes:
         for line in change.shown().splitlines():
             style = "green" if line.startswith("+") else "red" if line.startswith("-") else "dim"

@@ -11,9 +11,10 @@ from __future__ import annotations
 import hmac
 import json
 import os
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from anaphora.errors import SchemaTooOld, SealChanged, StoreError, Tampered
 from anaphora.store.disk import (
@@ -42,7 +43,8 @@ class Marker:
     """What `sealed.json` says.
 
     `home` is the id of the home; `kept` is where the master key is; `generation` counts master
-    keys. `wrapped` is the data key, sealed by the master key, and `check` identifies it; `next`
+    keys. `audit` has the heads of audit trails that the home's key vouches for, by namespace.
+    `wrapped` is the data key, sealed by the master key, and `check` identifies it; `next`
     and `next_check` are those of the data key that a deep rotation moves to. `conversion` is the
     number of the conversion under way, 0 for none. `version` is the format of the rows. `mac`
     covers all the rest.
@@ -59,6 +61,7 @@ class Marker:
     next_check: str = ""
     version: int = FORMAT
     mac: str = ""
+    audit: dict[str, list[str]] = field(default_factory=dict)
 
     @property
     def key_name(self) -> str:
@@ -104,15 +107,20 @@ def read(home: Path) -> Marker | None:
 
 def signed(marker: Marker, key: bytes) -> Marker:
     """The marker with the MAC that belongs to it under `key`."""
-    fields = asdict(replace(marker, mac=""))
-    text = json.dumps(fields, sort_keys=True).encode()
+    text = json.dumps(_fields(replace(marker, mac="")), sort_keys=True).encode()
     return replace(marker, mac=hmac.digest(key, text, "sha256").hex())
+
+
+def _fields(marker: Marker) -> dict[str, Any]:
+    """What the file has; builds that know of no trails read it where there is none."""
+    fields = asdict(marker)
+    return fields if marker.audit else {k: v for k, v in fields.items() if k != "audit"}
 
 
 def write(home: Path, marker: Marker) -> None:
     """Put the marker in place, in one step, for good. `StoreError` and its kinds."""
     path = home / MARKER
-    text = json.dumps(asdict(marker), indent=1).encode() + b"\n"
+    text = json.dumps(_fields(marker), indent=1).encode() + b"\n"
     try:
         make_directory(home)
         replace_file(path, _TEMPORARY_KEY, identity_at(path), text)
@@ -131,12 +139,35 @@ def remove(home: Path) -> None:
 
 
 class Guard:
-    """Watches the marker of one home. `check` is the data key's, None for a clear home."""
+    """Watches the marker of one home. `check` is the data key's, None for a clear home; `vouch`
+    puts the heads of a namespace's audit trail into the marker."""
 
-    def __init__(self, home: Path, key_check: str | None) -> None:
+    def __init__(
+        self,
+        home: Path,
+        key_check: str | None,
+        vouch: Callable[[str, list[str]], object] | None = None,
+    ) -> None:
         self._home = home
         self._key_check = key_check
         self._place = place_of(home) if key_check is not None else None
+        self._vouch = vouch
+        self._audit: tuple[Place, Mapping[str, list[str]]] = (None, {})
+
+    def vouch(self, namespace: str, heads: list[str]) -> None:
+        """Let the marker vouch for these heads of an audit trail; with none, for nothing."""
+        if self._vouch is not None and self.audited(namespace) != heads:
+            self._vouch(namespace, heads)
+
+    def audited(self, namespace: str) -> list[str]:
+        """The heads of the namespace's audit trail that the marker vouches for."""
+        if self._key_check is None:
+            return []
+        position = place_of(self._home)
+        if position != self._audit[0]:
+            marker = read(self._home)
+            self._audit = position, marker.audit if marker is not None else {}
+        return self._audit[1].get(namespace, [])
 
     def check(self) -> None:
         """Raise `SealChanged` when the home was sealed, opened up or given another data key."""
@@ -162,3 +193,12 @@ class HomeForm:
         """Raise `SealChanged` when the home is not in this state any more."""
         if self._guard is not None:
             self._guard.check()
+
+    def audited(self, namespace: str) -> list[str]:
+        """The heads of an audit trail that the home's key vouches for; none in a clear home."""
+        return [] if self._guard is None else self._guard.audited(namespace)
+
+    def vouch(self, namespace: str, heads: list[str]) -> None:
+        """Let the home's key vouch for these heads; nothing in a clear home."""
+        if self._guard is not None:
+            self._guard.vouch(namespace, heads)

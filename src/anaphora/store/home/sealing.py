@@ -9,10 +9,12 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from anaphora.errors import StoreError
+from anaphora.store.crypto import marker as markers
 from anaphora.store.crypto.cipher import (
     Keys,
     Random,
@@ -26,6 +28,7 @@ from anaphora.store.threads.forms import PlainThreads, SealedThreads, ThreadForm
 from anaphora.store.threads.ids import escaped_name
 
 DEFAULT_NAMESPACE = "default"
+_PATIENCE = 2.0
 
 
 def folder_name(namespace: str) -> str:
@@ -76,14 +79,17 @@ class Home:
             yield folder.name, folder / "conversations"
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
-        """Hold the lock under which a home becomes sealed, clear, or gets other keys."""
+    def locked(self, patience: float = -1) -> Iterator[None]:
+        """Hold the lock under which a home becomes sealed, clear, or gets other keys.
+
+        `StoreError` where it cannot be had, within so many seconds if that is not negative.
+        """
         from filelock import FileLock
 
         try:
             make_directory(self.root)
             lock = FileLock(self.root / "sealing.lock", mode=0o600)
-            lock.acquire()
+            lock.acquire(timeout=patience)
         except OSError as error:
             raise translate(error, "lock", self.root) from error
         try:
@@ -137,5 +143,17 @@ def clear_sealing(home: Home, *, guarded: bool) -> Sealing:
 
 def sealing_of(home: Home, keys: Keys, *, guarded: bool) -> Sealing:
     """How a home with these keys is written; `guarded` watches whether it keeps them."""
-    guard = Guard(home.root, keys.check) if guarded else None
+
+    def vouch(namespace: str, heads: list[str]) -> None:
+        # A conversion may hold the lock and wait for the write that this is part of. Where the home
+        # cannot be written, what was vouched for before stays.
+        with suppress(StoreError), home.locked(_PATIENCE):
+            marker = markers.read(home.root)
+            if marker is None or marker.state != "sealed":
+                return
+            audit = {**marker.audit, namespace: heads}
+            marker = replace(marker, audit={name: of for name, of in audit.items() if of})
+            markers.write(home.root, markers.signed(marker, keys.of("marker")))
+
+    guard = Guard(home.root, keys.check, vouch) if guarded else None
     return Sealing(SealedRows(keys, guard), keys, guard)

@@ -75,7 +75,7 @@ class RecordTransaction(NamespaceTransaction):
         self._links: list[RecordLink] = []
         # False where something was done that `written` does not tell.
         self._whole = True
-        journals = (open_journal(write, kind) for open_journal in JOURNALS)
+        journals = (open_journal(write, kind, sealer) for open_journal in JOURNALS)
         self._journals = [journal for journal in journals if journal is not None]
         self.added: set[str] = set()
 

@@ -74,14 +74,14 @@ def present(
         console().print(styled(show) if isinstance(show, str) else show)
 
 
-def confirmed(question: str) -> bool:
-    """Whether the user agrees; False without a terminal to ask on."""
+def confirmed(question: str) -> bool | None:
+    """Whether the user agrees; None without an answer, as where nobody can be asked."""
     import typer
 
     try:
         return typer.confirm(question)
     except typer.Abort:
-        return False
+        return None
 
 
 def show_surviving(done: Forgotten) -> None:

@@ -27,16 +27,15 @@ class SettingsEntry:
     """A value that belongs into one file: under `keys`, in the client's own `form`.
 
     `form` is "json" or "toml"; with "text" the value is the whole file, and there are no keys. With
-    `member_of` the value is one member of the list under `keys`: the member whose text contains
-    these words is Anaphora's. A `given` entry is a prerequisite: it is added if missing, and never
-    removed.
+    `hook` (a client) the value is a hook, or a group of one, in the list under `keys`. A `given`
+    entry is a prerequisite: it is added if missing, and never removed.
     """
 
     path: Path
     form: str
     keys: tuple[str, ...]
     value: Any
-    member_of: str | None = None
+    hook: str = ""
     given: bool = False
 
 
@@ -57,7 +56,7 @@ def _hooks(
     name_field = {"name": NAME} if milliseconds else {}
     hook = {**name_field, "type": "command", "command": run, "timeout": timeout}
     return tuple(
-        SettingsEntry(path, "json", ("hooks", event), {"hooks": [hook]}, member_of=f"hook {client}")
+        SettingsEntry(path, "json", ("hooks", event), {"hooks": [hook]}, hook=client)
         for event in PROTOCOLS[client].events
     )
 
@@ -110,7 +109,7 @@ def _cursor(folders: ClientFolders, command: Sequence[str]) -> tuple[SettingsEnt
         ),
         SettingsEntry(hooks, "json", ("version",), 1, given=True),
         *(
-            SettingsEntry(hooks, "json", ("hooks", event), run, member_of="hook cursor")
+            SettingsEntry(hooks, "json", ("hooks", event), run, hook="cursor")
             for event in PROTOCOLS["cursor"].events
         ),
         _skill(hooks.parent),
@@ -130,7 +129,7 @@ def _vscode(folders: ClientFolders, command: Sequence[str]) -> tuple[SettingsEnt
             _stdio(command, typed=True),
         ),
         *(
-            SettingsEntry(hooks, "json", ("hooks", event), hook, member_of="hook vscode")
+            SettingsEntry(hooks, "json", ("hooks", event), hook, hook="vscode")
             for event in PROTOCOLS["vscode"].events
         ),
         _skill(copilot),

@@ -1,51 +1,50 @@
-"""Adds an entry to a client's file or removes it, as changes that are shown, made and undone.
+"""Adds our entries to a client's files or removes them, as changes that are shown first.
 
-JSON keeps its indentation, the order of its members and its comments; TOML keeps every byte except
-Anaphora's own table. A file that cannot be changed without losing something of the user's (an
-inline table) is still read, so that existing entries are recognised, but changing it is refused;
-then `snippet` has what to add by hand.
+Every edit touches only the bytes of our own entry, whatever the form of the file. A file that
+cannot be changed like that (TOML with an inline table) is still read, but changing it is refused;
+then `by_hand` has what to add.
 
-A file is replaced as a whole, after checking that it was not written meanwhile. Its previous bytes
-are stored beside it until the change is undone, so that undoing restores them exactly unless the
-file was edited since.
+A file is replaced as a whole, after checking that it was not written meanwhile. Beside it are kept,
+until the change is undone, its previous bytes and a record of what was written. Undoing restores
+those bytes if nothing but our entries has been changed since; otherwise it takes out our entries
+only.
 """
 
 from __future__ import annotations
 
-import copy
 import difflib
-import json
 import re
-import tomllib
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import reduce
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import Any, Final
 
 from anaphora.errors import InvalidInput
-from anaphora.features.coding_agents.setup import jsonc
+from anaphora.features.coding_agents.setup import jsonc, toml
 from anaphora.features.coding_agents.setup.clients import SKILL, SettingsEntry
-from anaphora.store.disk import (
-    NO_FILE,
-    FileChanged,
-    Identity,
-    identity_of,
-    make_directory,
-    replace_file,
-    translate,
+from anaphora.features.coding_agents.setup.ours import (
+    COPY,
+    RECORD,
+    SetupRecord,
+    digest_of,
+    is_skill,
+    own_hooks,
+    own_server,
+    sibling,
 )
+from anaphora.store.disk import FileChanged, identity_at, make_directory, replace_file, translate
+from anaphora.surfaces.wire import counted
 
 TEXT: Final = "text"
+_MARK: Final = "\ufeff".encode()
 
 
 def read_document(form: str, path: Path, content: bytes) -> dict[str, Any]:
     """The value of a whole file; {} for an empty one. `InvalidInput` if it cannot be parsed."""
     try:
-        text = content.decode("utf-8-sig")
-        if form == "toml":
-            document: object = tomllib.loads(text)
-        else:
-            document = json.loads(text or "{}") if _is_plain(text) else jsonc.tree(text).value
+        document: object = _FORMS[form].read(content.decode("utf-8-sig"))
     except ValueError as error:
         raise InvalidInput(
             str(path), None, f"it is not plain {form.upper()} and was not changed: {error}"
@@ -55,215 +54,143 @@ def read_document(form: str, path: Path, content: bytes) -> dict[str, Any]:
     return document
 
 
-def with_entry(entry: SettingsEntry, content: bytes) -> bytes:
-    """The file with the entry; the same bytes if it is there already."""
-    if entry.form == TEXT:
-        return str(entry.value).encode()
-    return _edited(entry, content, _put, _with_table)
+_FORMS: Final[dict[str, Any]] = {"json": jsonc, "toml": toml}
 
 
-def without_entry(entry: SettingsEntry, content: bytes) -> bytes:
-    """The file without the entry, and without containers that become empty.
+@dataclass(frozen=True, slots=True)
+class _ClientFile:
+    """A client's file, as a text, and what is known of it.
 
-    A text is removed only if it is the skill, of any version, by the name in it.
+    `original` is the value of the file before we came. Every change gives a new one.
     """
-    if entry.form == TEXT:
-        return b"" if _is_skill(content) else content
-    return _edited(entry, content, _taken, _without_table)
+
+    path: Path
+    form: str
+    text: str
+    mark: bool
+    record: SetupRecord | None
+    original: dict[str, Any]
+
+    @property
+    def content(self) -> bytes:
+        """The bytes of the file; with a byte order mark if it had one."""
+        return _MARK * self.mark + self.text.encode()
+
+    def at(self, path: Sequence[str | int]) -> Any:
+        """The value at a path; None where there is none."""
+        return _at(_FORMS[self.form].read(self.text), path)
+
+    def is_like(self, other: _ClientFile) -> bool:
+        """Whether both say the same, with the same comments, whatever the space between."""
+        texts = [
+            re.sub(r"[\s,]+|\A\s*\{\s*\}\s*\Z", "", settings.text) for settings in (self, other)
+        ]
+        return texts[0] == texts[1] and self.at(()) == other.at(())
+
+    def _edited(self, change: str, *arguments: Any) -> _ClientFile:
+        try:
+            text = getattr(_FORMS[self.form], change)(self.text, *arguments)
+        except ValueError as error:
+            raise InvalidInput(str(self.path), None, f"{error}; it was not changed") from error
+        return replace(self, text=text)
+
+    def put(self, path: Sequence[str | int], value: Any) -> _ClientFile:
+        """With this value at a path."""
+        return self._edited("put", path, value)
+
+    def take(self, path: Sequence[str | int]) -> _ClientFile:
+        """Without what is at `path`, and without containers that are empty then and not the
+        user's."""
+        remaining = self._edited("take", path)
+        for end in range(len(path) - 1, 0, -1):
+            above, current_value = path[:end], remaining.at(path[:end])
+            if above[-1] == "hooks" and end > 1:
+                # The list of a group goes with the group, if nothing else is in that.
+                continue
+            is_group = isinstance(above[-1], int)
+            is_users = not is_group and _at(self.original, above) is not None
+            if is_users or current_value not in ([{"hooks": []}] if is_group else [{}, []]):
+                break
+            remaining = remaining._edited("take", above)
+        return remaining
+
+    def with_entry(self, entry: SettingsEntry) -> _ClientFile:
+        """With the entry; unchanged if it is there already."""
+        current_value = self.at(entry.keys)
+        if entry.hook:
+            return self._with_hook(entry, current_value)
+        if entry.given:
+            return self if current_value is not None else self.put(entry.keys, entry.value)
+        own_words = own_server(current_value)
+        if own_words is None:
+            return self if current_value == entry.value else self.put(entry.keys, entry.value)
+        # What a user added to it stays: variables, further arguments.
+        settings, (words, more) = self, own_words
+        if words != [entry.value["command"], *entry.value["args"]]:
+            settings = settings.put([*entry.keys, "command"], entry.value["command"])
+            settings = settings.put([*entry.keys, "args"], [*entry.value["args"], *more])
+        return settings
+
+    def _with_hook(self, entry: SettingsEntry, members: Any) -> _ClientFile:
+        line = _hook_in(entry.value)["command"]
+        hook_paths = own_hooks(members, entry.hook, self.record)
+        if not hook_paths and members is None:
+            return self.put(entry.keys, [entry.value])
+        if not hook_paths:
+            return self._edited("append", entry.keys, entry.value)
+        settings = self
+        for hook_path in hook_paths:
+            if _at(members, [*hook_path, "command"]) != line:
+                settings = settings.put([*entry.keys, *hook_path, "command"], line)
+        return settings
+
+    def without_entry(self, entry: SettingsEntry) -> _ClientFile:
+        """Without our entry; with what a user had in its place."""
+        current_value = self.at(entry.keys)
+        if entry.hook:
+            settings = self
+            for hook_path in reversed(own_hooks(current_value, entry.hook, self.record)):
+                settings = settings.take([*entry.keys, *hook_path])
+            return settings
+        if entry.given or own_server(current_value) is None:
+            return self
+        users_server = _at(self.original, entry.keys)
+        return self.take(entry.keys) if users_server is None else self.put(entry.keys, users_server)
 
 
-def _edited(
-    entry: SettingsEntry,
-    content: bytes,
-    change: Callable[[SettingsEntry, Mapping[str, Any]], dict[str, Any]],
-    change_table: Callable[[SettingsEntry, str], str],
-) -> bytes:
-    document_before = read_document(entry.form, entry.path, content)
-    document_after = change(entry, document_before)
-    if document_after == document_before:
-        return content
-    if entry.form == "json":
-        return _json_like(entry, document_before, document_after, content)
-    edited_text = change_table(entry, content.decode())
-    try:
-        parsed_document = tomllib.loads(edited_text)
-    except tomllib.TOMLDecodeError:
-        parsed_document = {}
-    if parsed_document != document_after:
-        reason = "its format cannot be edited automatically, and it was not changed"
-        raise InvalidInput(str(entry.path), None, reason)
-    return edited_text.encode()
-
-
-def snippet(entries: Sequence[SettingsEntry]) -> str:
-    """All entries of one file in its form, for adding them by hand."""
-    if entries[0].form == TEXT:
-        return str(entries[0].value)
-    if entries[0].form == "toml":
-        return "\n".join(map(_table, entries))
-    document: dict[str, Any] = {}
-    for entry in entries:
-        document = _put(entry, document)
-    return json.dumps(document, indent=2, ensure_ascii=False)
-
-
-def _is_plain(text: str) -> bool:
-    try:
-        json.loads(text or "{}")
-    except ValueError:
-        return False
-    return True
-
-
-def _put(entry: SettingsEntry, whole: Mapping[str, Any]) -> dict[str, Any]:
-    document_after = copy.deepcopy(dict(whole))
-    parent = document_after
-    for key in entry.keys[:-1]:
-        parent = parent.setdefault(key, {})
-        if not isinstance(parent, dict):
-            raise InvalidInput(
-                str(entry.path), parent, f"{key} is not an object; it was not changed"
-            )
-    last_key = entry.keys[-1]
-    if entry.member_of is None:
-        if not (entry.given and last_key in parent):
-            parent[last_key] = copy.deepcopy(entry.value)
-        return document_after
-    members = parent.setdefault(last_key, [])
-    if not isinstance(members, list):
-        raise InvalidInput(
-            str(entry.path), members, f"{last_key} is not a list; it was not changed"
-        )
-    own_indexes = [n for n, member in enumerate(members) if _is_mine(entry, member)]
-    if not own_indexes:
-        members.append(copy.deepcopy(entry.value))
-    else:
-        members[own_indexes[0]] = copy.deepcopy(entry.value)
-        parent[last_key] = [member for n, member in enumerate(members) if n not in own_indexes[1:]]
-    return document_after
-
-
-def _taken(entry: SettingsEntry, whole: Mapping[str, Any]) -> dict[str, Any]:
-    document_after = copy.deepcopy(dict(whole))
-    if entry.given:
-        return document_after
-    parents = [document_after]
-    for key in entry.keys[:-1]:
-        inner_table = parents[-1].get(key)
-        if not isinstance(inner_table, dict):
-            return document_after
-        parents.append(inner_table)
-    last_key = entry.keys[-1]
-    if entry.member_of is None:
-        if parents[-1].pop(last_key, None) is None:
-            return document_after
-    else:
-        members = parents[-1].get(last_key)
-        if not isinstance(members, list) or not any(_is_mine(entry, member) for member in members):
-            return document_after
-        parents[-1][last_key] = [member for member in members if not _is_mine(entry, member)]
-        if not parents[-1][last_key]:
-            del parents[-1][last_key]
-    for parent, key in zip(reversed(parents[:-1]), reversed(entry.keys[:-1]), strict=True):
-        if not parent[key]:
-            del parent[key]
-    return document_after
-
-
-def _is_mine(entry: SettingsEntry, member: object) -> bool:
-    return entry.member_of is not None and entry.member_of in json.dumps(member)
-
-
-def _json_like(
-    entry: SettingsEntry, before: Mapping[str, Any], after: Mapping[str, Any], content: bytes
-) -> bytes:
-    """JSON in the style of the original: indentation, final newline, byte order mark.
-
-    If it has comments, the entry is added or removed at its own position, without other changes.
-    """
-    text = content.decode("utf-8-sig")
-    mark = b"\xef\xbb\xbf" if content.startswith(b"\xef\xbb\xbf") else b""
-    if not _is_plain(text):
-        keys, edited_text = entry.keys, text
-        old_part, new_part = _under(before, keys), _under(after, keys)
-        if new_part is None:
-            # Containers that become empty are removed with it.
-            while len(keys) > 1 and _under(after, keys[:-1]) is None:
-                keys = keys[:-1]
-            edited_text = jsonc.take(text, keys)
-        elif not isinstance(old_part, list) or not isinstance(new_part, list):
-            edited_text = jsonc.put(text, keys, new_part)
-        else:
-            own_indexes = [n for n, member in enumerate(old_part) if _is_mine(entry, member)]
-            for n in reversed(own_indexes):
-                edited_text = jsonc.take(edited_text, keys, n)
-            if len(new_part) > len(old_part) - len(own_indexes):
-                edited_text = jsonc.append(edited_text, keys, entry.value)
-        if jsonc.tree(edited_text).value != after:
-            reason = "its format cannot be edited automatically, and it was not changed"
-            raise InvalidInput(str(entry.path), None, reason)
-        return mark + edited_text.encode()
-    match = re.search(r"^[{\[]\r?\n([ \t]+)", text)
-    indent = match[1] if match else (None if text.strip() not in {"", "{}"} else "  ")
-    edited_text = json.dumps(after, indent=indent, ensure_ascii="\\u" in text)
-    if text.endswith("\n") or not text:
-        edited_text += "\n"
-    if "\r\n" in text:
-        edited_text = edited_text.replace("\n", "\r\n")
-    return mark + edited_text.encode()
-
-
-def _under(inner: Any, keys: Sequence[str]) -> Any:
-    for key in keys:
-        inner = inner.get(key) if isinstance(inner, Mapping) else None
+def _at(inner: Any, path: Sequence[str | int]) -> Any:
+    """The value at a path; None where there is none."""
+    for key in path:
+        try:
+            inner = inner[key]
+        except (LookupError, TypeError):
+            return None
     return inner
 
 
-def _table(entry: SettingsEntry) -> str:
-    lines = [f"[{'.'.join(entry.keys)}]"]
-    for key, content in entry.value.items():
-        # A JSON string or list of strings is also valid TOML.
-        lines.append(f"{key} = {json.dumps(content, ensure_ascii=False)}")
-    return "\n".join(lines) + "\n"
-
-
-def _with_table(entry: SettingsEntry, text: str) -> str:
-    remainder = _without_table(entry, text)
-    if remainder and not remainder.endswith("\n"):
-        remainder += "\n"
-    return remainder + ("\n" if remainder else "") + _table(entry)
-
-
-def _without_table(entry: SettingsEntry, text: str) -> str:
-    name = r"\s*\.\s*".join(f'"?{re.escape(key)}"?' for key in entry.keys)
-    # The table and its subtables, up to the next foreign table.
-    pattern = rf"^[ \t]*\[\s*{name}\s*(?:\.[^\]\n]*)?\][^\n]*(?:\n(?![ \t]*\[)[^\n]*)*\n?"
-    remainder = re.sub(rf"(?m){pattern}", "", text)
-    return (
-        remainder
-        if remainder == text
-        else remainder.rstrip("\n") + ("\n" if remainder.strip() else "")
-    )
-
-
-BACKUP = ".before-anaphora"
-"""The suffix of the copy of the original file."""
+def _hook_in(value: Any) -> Any:
+    """The hook of an entry, which may be in a group."""
+    return value["hooks"][0] if "hooks" in value else value
 
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
     """One file with its bytes before (None: it does not exist) and after (None: it is deleted).
 
-    `refused` says why a file stays unchanged, and `by_hand` what to add to it then (or, when a
-    setup is undone, to remove).
+    `told` says in words what changes. `refused` says why a file stays unchanged, and `by_hand` what
+    to add to it then (or, when a setup is undone, to remove). `record` is the new record of what we
+    wrote, or when undone that of the setup; `copied` says that `before` is to be kept.
     """
 
     path: Path
     before: bytes | None
     after: bytes | None
     undoes: bool = False
+    told: str = ""
     refused: str = ""
     by_hand: str = ""
+    record: SetupRecord | None = None
+    copied: bool = False
 
     @property
     def nothing(self) -> bool:
@@ -294,41 +221,55 @@ class FileChange:
             raise InvalidInput(str(self.path), None, self.refused)
         if self.nothing:
             return
-        backup = _backup(self.path)
         try:
             # A settings file that is a link, as into a dotfiles folder, stays one.
             real = self.path.resolve()
-            make_directory(real.parent)
-            identity = identity_of(real.stat()) if real.exists() else NO_FILE
+            identity = identity_at(real)
             if _content(real) != self.before:
                 raise FileChanged
-            if self.before is not None and not self.undoes and not backup.exists():
-                _write(backup, NO_FILE, self.before)
+            make_directory(real.parent)
+            if not self.undoes:
+                self._note()
             if self.after is None:
                 real.unlink()
             else:
-                _write(real, identity, self.after)
+                replace_file(real, "anaphora", identity, self.after)
             if self.undoes:
-                backup.unlink(missing_ok=True)
-                # Only the folder of the skill is ours to remove.
-                if real.parent.name == SKILL and not any(real.parent.iterdir()):
-                    real.parent.rmdir()
+                self._tidy(real)
         except FileChanged as error:
             raise InvalidInput(str(self.path), None, "it changed meanwhile; try again") from error
         except OSError as error:
             raise translate(error, "write", self.path) from error
 
+    def _note(self) -> None:
+        """Keep the original and what is written, before it is written."""
+        if self.copied and self.before is not None:
+            copy = sibling(self.path, COPY)
+            replace_file(copy, "anaphora", identity_at(copy), self.before)
+        if self.record is not None:
+            note = sibling(self.path, RECORD)
+            replace_file(note, "anaphora", identity_at(note), self.record.shown())
+
+    def _tidy(self, real: Path) -> None:
+        """Remove what was kept for undoing, and the folders that we made, where they are empty."""
+        sibling(self.path, RECORD).unlink(missing_ok=True)
+        if self.record or self.after is None or self.after == _content(sibling(self.path, COPY)):
+            sibling(self.path, COPY).unlink(missing_ok=True)
+        folders = [Path(folder) for folder in self.record.folders] if self.record else []
+        for folder in folders or [real.parent] * (real.parent.name == SKILL):
+            with suppress(OSError):
+                folder.rmdir()
+
 
 def plan(entries: Iterable[SettingsEntry]) -> tuple[FileChange, ...]:
     """The changes that add the entries, one per file. A refused one does not stop the others."""
-    return tuple(
-        _planned(path, entries_, undo=False) for path, entries_ in _by_file(entries).items()
-    )
+    return tuple(_planned(path, mine, undoes=False) for path, mine in _by_file(entries).items())
 
 
 def plan_undo(entries: Sequence[SettingsEntry]) -> tuple[FileChange, ...]:
-    """The changes that remove the entries from the files that exist."""
-    changes = (_planned(path, entries_, undo=True) for path, entries_ in _by_file(entries).items())
+    """The changes that remove the entries from the files that exist, the last file first."""
+    files = reversed(_by_file(entries).items())
+    changes = (_planned(path, mine, undoes=True) for path, mine in files)
     return tuple(change for change in changes if change.before is not None)
 
 
@@ -339,37 +280,132 @@ def _by_file(entries: Iterable[SettingsEntry]) -> dict[Path, list[SettingsEntry]
     return entries_by_path
 
 
-def _planned(path: Path, mine: Sequence[SettingsEntry], *, undo: bool) -> FileChange:
-    content_before = _content(path)
-    content_after: bytes | None = content_before or b""
+def _planned(path: Path, mine: Sequence[SettingsEntry], *, undoes: bool) -> FileChange:
+    now, record = _content(path), SetupRecord.beside(path)
+    is_text = mine[0].form == TEXT
     try:
-        for entry in mine:
-            content_after = (without_entry if undo else with_entry)(entry, content_after or b"")
-        content_after = _as_it_was(path, mine, content_after or b"") if undo else content_after
+        if undoes:
+            after = (_text_undone if is_text else _undone)(path, mine, now, record)
+            summary = "takes out what setup added"
+            if after is None:
+                summary = "deleted, as setup made it"
+            elif after == _original(path, record):
+                summary = "as it was before setup"
+            return FileChange(path, now, after, True, summary, record=record)
+        return (_text_added if is_text else _added)(path, mine, now, record)
     except InvalidInput as error:
-        return FileChange(
-            path, content_before, content_before, undo, refused=error.reason, by_hand=snippet(mine)
+        by_hand = str(mine[0].value) if is_text else _with(_settings(mine[0], b"", None), mine).text
+        return FileChange(path, now, now, undoes, refused=error.reason, by_hand=by_hand)
+
+
+def _added(
+    path: Path, mine: Sequence[SettingsEntry], now: bytes | None, record: SetupRecord | None
+) -> FileChange:
+    settings = _settings(mine[0], now or b"", record)
+    # Where nothing of ours is in it, what an earlier setup has left beside it is stale.
+    is_new = _without(settings, mine).text == settings.text
+    servers = [entry for entry in mine if not entry.hook and not entry.given]
+    replaced = [entry for entry in servers if is_new and settings.at(entry.keys) is not None]
+    hooks = [entry for entry in mine if entry.hook]
+    lines = {_hook_in(entry.value)["command"] for entry in hooks}
+    parts = ["the memory server"] * bool(servers)
+    parts += [f"hooks for {counted(len(hooks), 'event')}"] * bool(hooks)
+    note = "; your own server of that name is replaced until you undo it" if replaced else ""
+    return _noted(
+        FileChange(path, now, _with(settings, mine).content),
+        " and ".join(parts) + note,
+        None if is_new else record or SetupRecord(made=_content(sibling(path, COPY)) is None),
+        commands=lines,
+    )
+
+
+def _text_added(
+    path: Path, mine: Sequence[SettingsEntry], now: bytes | None, record: SetupRecord | None
+) -> FileChange:
+    after = str(mine[0].value).encode()
+    if now is None or is_skill(now, record):
+        earlier_record = None if now is None else record or SetupRecord(made=True)
+        return _noted(
+            FileChange(path, now, after), "the skill", earlier_record, digest=digest_of(after)
         )
-    return FileChange(path, content_before, content_after, undo)
+    if record is not None:
+        # The user has rewritten it since.
+        return FileChange(path, now, now)
+    note = "the skill; your own file of that name is replaced until you undo it"
+    return _noted(FileChange(path, now, after), note, None, digest=digest_of(after))
 
 
-def _as_it_was(path: Path, entries: Sequence[SettingsEntry], after: bytes) -> bytes | None:
-    """The original bytes if the rest is unchanged; None if there was no file."""
-    form = entries[0].form
-    backup = _content(_backup(path))
-    if form == TEXT:
-        # The backup may be the skill of an earlier version.
-        return after or (None if backup is None or _is_skill(backup) else backup)
-    remaining = read_document(form, path, after)
-    if backup is None:
-        presets = {preset.keys[0] for preset in entries if preset.given}
-        return after if remaining.keys() - presets else None
-    # The original after adding and removing the entry: empty containers are removed with it.
-    round_trip = backup
-    for change in (with_entry, without_entry):
-        for entry in entries:
-            round_trip = change(entry, round_trip)
-    return backup if read_document(form, path, round_trip) == remaining else after
+def _noted(
+    change: FileChange,
+    what: str,
+    known: SetupRecord | None,
+    commands: Iterable[str] = (),
+    digest: str = "",
+) -> FileChange:
+    """The change with its words and its record; `known` is that of an earlier setup."""
+    if known is not None:
+        lines = tuple(sorted({*known.commands, *commands}))
+        record = replace(known, commands=lines, digest=digest)
+        return replace(change, told=f"renews {what}", record=record)
+    above = [change.path.resolve().parent]
+    while not above[-1].exists():
+        above.append(above[-1].parent)
+    is_new_file = change.before is None
+    record = SetupRecord(tuple(sorted(commands)), digest, is_new_file, tuple(map(str, above[:-1])))
+    verb = "a new file, with" if is_new_file else "adds"
+    return replace(change, told=f"{verb} {what}", record=record, copied=not is_new_file)
+
+
+def _undone(
+    path: Path, mine: Sequence[SettingsEntry], now: bytes | None, record: SetupRecord | None
+) -> bytes | None:
+    """The original bytes if all but our entries is as it was; None if there was no file."""
+    if now is None:
+        return None
+    settings = _settings(mine[0], now, record)
+    remaining = _without(settings, mine)
+    if remaining.text == settings.text:
+        return now
+    copy = _original(path, record)
+    if copy is not None or record is None or record.made:
+        # What is left of the original if the entries are added and taken out again.
+        with suppress(InvalidInput):
+            round_trip = _without(_with(_settings(mine[0], copy or b"", record), mine), mine)
+            if remaining.is_like(round_trip):
+                return copy
+    return remaining.content
+
+
+def _text_undone(
+    path: Path, mine: Sequence[SettingsEntry], now: bytes | None, record: SetupRecord | None
+) -> bytes | None:
+    """The original text if it is our skill; the copy may be that of an earlier version."""
+    copy = _original(path, record)
+    return (None if is_skill(copy, None) else copy) if is_skill(now, record) else now
+
+
+def _settings(entry: SettingsEntry, content: bytes, record: SetupRecord | None) -> _ClientFile:
+    original: dict[str, Any] = {}
+    with suppress(InvalidInput):
+        copy = _original(entry.path, record) or b""
+        original = read_document(entry.form, entry.path, copy)
+    read_document(entry.form, entry.path, content)
+    mark = content.startswith(_MARK)
+    text = content.decode("utf-8-sig")
+    return _ClientFile(entry.path, entry.form, text, mark, record, original)
+
+
+def _with(settings: _ClientFile, mine: Sequence[SettingsEntry]) -> _ClientFile:
+    return reduce(_ClientFile.with_entry, mine, settings)
+
+
+def _without(settings: _ClientFile, mine: Sequence[SettingsEntry]) -> _ClientFile:
+    return reduce(_ClientFile.without_entry, mine, settings)
+
+
+def _original(path: Path, record: SetupRecord | None) -> bytes | None:
+    """The file before we came; None if we made it: a copy is that of an earlier setup then."""
+    return None if record is not None and record.made else _content(sibling(path, COPY))
 
 
 def _content(path: Path) -> bytes | None:
@@ -379,18 +415,3 @@ def _content(path: Path) -> bytes | None:
         return None
     except OSError as error:
         raise translate(error, "read", path) from error
-
-
-def _is_skill(content: bytes) -> bool:
-    return f"name: {SKILL}\n".encode() in content
-
-
-def _backup(path: Path) -> Path:
-    return path.with_name(path.name + BACKUP)
-
-
-def _write(path: Path, seen: Identity, content: bytes) -> None:
-    def fill(file: BinaryIO) -> None:
-        file.write(content)
-
-    replace_file(path, "anaphora", seen, fill)

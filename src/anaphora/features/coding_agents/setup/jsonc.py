@@ -1,8 +1,7 @@
-"""JSON as editors write it, with comments and trailing commas: parsing, and minimal edits.
+"""JSON as editors write it, with comments and trailing commas: reading, and the smallest edits.
 
 A change touches only the bytes of what it changes: comments, order, indentation and line ends of
-the rest stay. `tree` gives each value with its position in the text; `put` and `take` return a new
-text.
+the rest stay. A path leads through keys of objects and numbers of items.
 """
 
 from __future__ import annotations
@@ -14,115 +13,124 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 _SPACE: Final = re.compile(r"(?:\s+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
+_REST_OF_LINE: Final = re.compile(r"(?:[ \t]*(?://[^\r\n]*|/\*[^\r\n]*?\*/))*")
 _STRING: Final = re.compile(r'"(?:[^"\\\n]|\\.)*"')
 _WORD: Final = re.compile(r"-?[0-9][0-9.eE+-]*|true|false|null")
 _DEEPEST: Final = 200
 
 
 @dataclass(slots=True)
-class JsonNode:
+class _Node:
     """A value and its position: `text[start:end]`. Members of an object have keys, items of an
     array have none; `begin` is the start of the member, including its key."""
 
     start: int
     end: int = 0
     value: Any = None
-    items: list[JsonNode] = field(default_factory=list)
+    items: list[_Node] = field(default_factory=list)
     key: str = ""
     begin: int = 0
 
-    def member(self, key: str) -> JsonNode | None:
-        """The member with this key; of several, the last one."""
+    def child(self, key: str | int) -> _Node | None:
+        """The item of this number, or the member with this key: of several, the last one."""
+        if isinstance(key, int):
+            return self.items[key]
         return next((child for child in reversed(self.items) if child.key == key), None)
 
 
-def tree(text: str) -> JsonNode:
-    """Parse a whole text. Raises ValueError if it is no JSON even with these extensions."""
-    node = _read_value(text, _skip(text, 0), 0)
-    if _skip(text, node.end) != len(text):
-        raise ValueError(f"there is more than one value, at character {node.end}")
-    return node
+def read(text: str) -> Any:
+    """The value of a whole text; {} for an empty one. ValueError if it is no JSON even so."""
+    try:
+        # Much faster, and client files can be large.
+        return json.loads(text or "{}")
+    except ValueError:
+        return _tree(text).value if text.strip() else {}
 
 
-def put(text: str, keys: Sequence[str], value: Any) -> str:
-    """The text with `value` under `keys`, creating missing objects."""
-    node = tree(text)
-    for depth, key in enumerate(keys):
-        member = node.member(key)
-        if member is None:
-            nested_member = value
-            for missing in reversed(keys[depth + 1 :]):
-                nested_member = {missing: nested_member}
-            return _inserted(text, node, f"{json.dumps(key)}: ", nested_member, depth + 1)
-        if depth == len(keys) - 1:
-            return text[: member.start] + _shown(text, value, len(keys)) + text[member.end :]
-        if not isinstance(member.value, dict):
-            raise ValueError(f"{key} is not an object")
-        node = member
-    raise ValueError("no key")
+def put(text: str, path: Sequence[str | int], value: Any) -> str:
+    """The text with `value` at `path`, creating missing objects. ValueError where none can be."""
+    text = text if text.strip() else "{}\n"
+    node = _tree(text)
+    for depth, key in enumerate(path, 1):
+        if isinstance(key, str) and not isinstance(node.value, dict):
+            raise ValueError(f"{path[depth - 2]} is not an object")
+        child = node.child(key)
+        if child is None:
+            for missing in reversed(path[depth:]):
+                value = {missing: value}
+            return _inserted(text, node, f"{json.dumps(key)}: ", value, depth)
+        node = child
+    return text[: node.start] + _shown(text, value, len(path)) + text[node.end :]
 
 
-def append(text: str, keys: Sequence[str], value: Any) -> str:
-    """The text with `value` as the last item of the existing list under `keys`."""
-    return _inserted(text, _at(text, keys), "", value, len(keys) + 1)
+def append(text: str, path: Sequence[str | int], value: Any) -> str:
+    """The text with `value` as the last item of the existing list at `path`."""
+    members = _at(text, path)[-1]
+    if not isinstance(members.value, list):
+        raise ValueError(f"{path[-1]} is not a list")
+    return _inserted(text, members, "", value, len(path) + 1)
 
 
-def take(text: str, keys: Sequence[str], item: int | None = None) -> str:
-    """The text without the member under `keys`, or without an item of the list there."""
-    parent = _at(text, keys if item is not None else keys[:-1])
-    member = parent.items[item] if item is not None else parent.member(keys[-1])
-    if member is None:
-        return text
+def take(text: str, path: Sequence[str | int]) -> str:
+    """The text without the existing member or item at `path`. Comments of others stay."""
+    *_, parent, member = _at(text, path)
     at = parent.items.index(member)
-    start, end = member.begin, member.end
-    next_index = _skip(text, end)
-    if next_index < parent.end and text[next_index] == ",":
-        end = next_index + 1
+    start, end, comma = member.begin, member.end, _skip(text, member.end)
+    if text[comma] == ",":
+        text = text[:comma] + text[comma + 1 :]
     elif at:
-        # The last one is removed with the comma before it.
-        start = parent.items[at - 1].end
-    # A member on lines of its own leaves no empty line behind.
-    line = text.rfind("\n", 0, start) + 1
-    if not text[line:start].strip() and text[end : end + 2].lstrip(" \t\r")[:1] == "\n":
-        start, end = line, text.index("\n", end) + 1
-    return text[:start] + text[end:]
+        # With the last one goes the comma behind the one before it.
+        comma = _skip(text, parent.items[at - 1].end)
+        text, start, end = text[:comma] + text[comma + 1 :], start - 1, end - 1
+    line, line_end = text.rfind("\n", 0, start) + 1, re.compile(r"[ \t]*\r?\n").match(text, end)
+    if not text[line:start].strip() and line_end:
+        # A member on lines of its own leaves no empty line behind.
+        return text[:line] + text[line_end.end() :]
+    return text[:start].rstrip(" \t") + text[end:]
 
 
-def _at(text: str, keys: Sequence[str]) -> JsonNode:
-    node = tree(text)
-    for key in keys:
-        member = node.member(key)
-        if member is None:
+def _at(text: str, path: Sequence[str | int]) -> list[_Node]:
+    """The nodes on the way to `path`, which is there, and that at its end."""
+    nodes = [_tree(text)]
+    for key in path:
+        child = nodes[-1].child(key)
+        if child is None:
             raise ValueError(f"{key} is not there")
-        node = member
-    return node
+        nodes.append(child)
+    return nodes
 
 
-def _inserted(text: str, parent: JsonNode, head: str, value: Any, depth: int) -> str:
+def _inserted(text: str, parent: _Node, head: str, value: Any, depth: int) -> str:
     """The text with a new last member or item of `parent`."""
-    unit, newline = _indentation(text), "\r\n" if "\r\n" in text else "\n"
-    rendered_member = head + _shown(text, value, depth)
+    unit, newline = _style(text)
+    line = f"{newline}{unit * depth}{head}{_shown(text, value, depth)}"
+    end = f"{newline}{unit * (depth - 1)}"
     if not parent.items:
         # Comments in the container stay behind its opening bracket.
-        head_text = text[parent.start + 1 : parent.end - 1].rstrip()
-        body = f"{head_text}{newline}{unit * depth}{rendered_member}{newline}{unit * (depth - 1)}"
-        return text[: parent.start + 1] + body + text[parent.end - 1 :]
-    last_member = parent.items[-1]
-    next_index = _skip(text, last_member.end)
-    comma = "" if text[next_index] == "," else ","
-    position = next_index + 1 if text[next_index] == "," else last_member.end
-    return f"{text[:position]}{comma}{newline}{unit * depth}{rendered_member}{text[position:]}"
+        inside = text[parent.start + 1 : parent.end - 1].rstrip()
+        return f"{text[: parent.start + 1]}{inside}{line}{end}{text[parent.end - 1 :]}"
+    last = parent.items[-1].end
+    comma = _skip(text, last)
+    if text[comma] == ",":
+        last = comma + 1
+    else:
+        text, last = f"{text[:last]},{text[last:]}", last + 1
+    comments = _REST_OF_LINE.match(text, last)
+    last = comments.end() if comments else last
+    closing = text[last : _skip(text, last)]
+    return text[:last] + line + ("" if "\n" in closing else end) + text[last:]
 
 
 def _shown(text: str, value: Any, depth: int) -> str:
-    unit, newline = _indentation(text), "\r\n" if "\r\n" in text else "\n"
+    unit, newline = _style(text)
     rendered_json = json.dumps(value, indent=unit, ensure_ascii=False)
     return rendered_json.replace("\n", newline + unit * depth)
 
 
-def _indentation(text: str) -> str:
+def _style(text: str) -> tuple[str, str]:
+    """The indentation and the line end of a text."""
     match = re.search(r"[{\[][^\n\"]*\r?\n([ \t]+)\S", text)
-    return match[1] if match else "  "
+    return match[1] if match else "  ", "\r\n" if "\r\n" in text else "\n"
 
 
 def _skip(text: str, at: int) -> int:
@@ -131,7 +139,14 @@ def _skip(text: str, at: int) -> int:
     return at if match is None else match.end()
 
 
-def _read_value(text: str, at: int, depth: int) -> JsonNode:
+def _tree(text: str) -> _Node:
+    node = _read_value(text, _skip(text, 0), 0)
+    if _skip(text, node.end) != len(text):
+        raise ValueError(f"there is more than one value, at character {node.end}")
+    return node
+
+
+def _read_value(text: str, at: int, depth: int) -> _Node:
     """Parse the value at `at`."""
     if depth > _DEEPEST:
         raise ValueError("it is nested too deeply")
@@ -141,13 +156,13 @@ def _read_value(text: str, at: int, depth: int) -> JsonNode:
     match = _STRING.match(text, at) or _WORD.match(text, at)
     if match is None:
         raise ValueError(f"expected a value at character {at}")
-    return JsonNode(at, match.end(), json.loads(match[0]), begin=at)
+    return _Node(at, match.end(), json.loads(match[0]), begin=at)
 
 
-def _read_group(text: str, at: int, depth: int, closing: str) -> JsonNode:
+def _read_group(text: str, at: int, depth: int, closing: str) -> _Node:
     """Parse the object or array at `at`."""
     is_object = closing == "}"
-    node = JsonNode(at, begin=at, value={} if is_object else [])
+    node = _Node(at, begin=at, value={} if is_object else [])
     position = _skip(text, at + 1)
     while text[position : position + 1] != closing:
         begin, key = position, ""

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import getitem
 from typing import Any, Final
 
 from anaphora.errors import InvalidInput, StoreError
 from anaphora.features.coding_agents.setup.clients import CLIENTS, SettingsEntry, entries
 from anaphora.features.coding_agents.setup.files import read_document
+from anaphora.features.coding_agents.setup.ours import own_hooks
 from anaphora.settings import ClientFolders
 from anaphora.store.disk import translate
 
@@ -55,10 +58,10 @@ def written_setup(client: str, folders: ClientFolders) -> WrittenSetup:
             raise translate(error, "read", entry.path) from error
         for key in entry.keys:
             content = content.get(key) if isinstance(content, Mapping) else None
-        if entry.member_of is not None:
-            line = _hook_line(entry, content)
-            if line is not None:
-                hooks[entry.keys[-1]] = line
+        if entry.hook:
+            for path in own_hooks(content, entry.hook, None):
+                hook = reduce(getitem, path, content)
+                hooks.setdefault(entry.keys[-1], hook["command"])
         elif not entry.given and content is not None:
             server = _server(entry, content)
     return WrittenSetup(client, server, hooks)
@@ -80,17 +83,6 @@ def clients_set_up(folders: ClientFolders) -> tuple[str, ...]:
         if is_set_up:
             clients.append(client)
     return tuple(clients)
-
-
-def _hook_line(entry: SettingsEntry, members: Any) -> str | None:
-    """The shell line of Anaphora's member, or None."""
-    for member in members if isinstance(members, list) else ():
-        groups = member.get("hooks", [member]) if isinstance(member, Mapping) else ()
-        for hook in groups if isinstance(groups, list) else ():
-            line = hook.get("command") if isinstance(hook, Mapping) else None
-            if isinstance(line, str) and entry.member_of is not None and entry.member_of in line:
-                return line
-    return None
 
 
 def _server(entry: SettingsEntry, value: Any) -> WrittenServer:
