@@ -113,6 +113,11 @@ class ToolServer:
             method: _reporting(method, handler) for method, handler in handlers.items()
         }
 
+    def changes(self, tool: object) -> bool:
+        """Whether this is the name of a tool that changes what is stored, in no long call."""
+        specs = self._tools.values()
+        return any(spec.name == tool and not (spec.read_only or spec.long) for spec in specs)
+
     async def list_tools(self, caller: McpCaller, params: object) -> types.ListToolsResult:
         """List the tools, without touching anything."""
         # Every model reads the listing in every session, so the result schemas are left out: they

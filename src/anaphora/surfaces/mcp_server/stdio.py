@@ -46,6 +46,9 @@ piped in waits for the model."""
 PARENT_CHECK: Final = 2.0
 """Seconds between looks at the parent process."""
 
+CHANGES_FIRST: Final = 10.0
+"""Seconds that a call waits for the changes that were sent before it: those may wait for a lock."""
+
 _WAITING: Final = 64
 """Lines that are read ahead before a client has to wait."""
 
@@ -81,12 +84,14 @@ class StdioServer:
         # confirms the trial before anything is stored.
         self._meta = None if trial is None else {TRIAL_META: trial}
         self._handlers = handlers.handlers
+        self._changes = handlers.changes
         self._begin = begin
         self._incoming = incoming
         self._outgoing = outgoing
         self._writing = ThreadPoolExecutor(1, thread_name_prefix="anaphora-mcp-out")
         self._lines: asyncio.Queue[bytes | None] = asyncio.Queue(_WAITING)
         self._running: dict[types.RequestId, asyncio.Task[None]] = {}
+        self._changing: set[asyncio.Task[None]] = set()
         self._asked: dict[int, asyncio.Future[Any]] = {}
         self._numbers = itertools.count(1)
         self._stateless: bool | None = None
@@ -161,7 +166,7 @@ class StdioServer:
             self._stateless = request.method != "initialize" and _carries_version(request.params)
         if request.method == "initialize":
             # Later messages depend on the handshake, so it is not answered in a task.
-            await self._answer(request)
+            await self._answer(request, set())
             return
 
         def forget(done: asyncio.Task[None]) -> None:
@@ -169,9 +174,14 @@ class StdioServer:
             if self._running.get(request.id) is done:
                 del self._running[request.id]
 
-        task = asyncio.create_task(self._answer(request))
+        # A question that was sent after a change, unanswered as that may be, finds what it stored.
+        before = set(self._changing)
+        task = asyncio.create_task(self._answer(request, before))
         self._running[request.id] = task
         task.add_done_callback(forget)
+        if request.method == "tools/call" and self._changes((request.params or {}).get("name")):
+            self._changing.add(task)
+            task.add_done_callback(self._changing.discard)
         self._begin()
 
     def _take_answer(self, message: types.JSONRPCResponse | types.JSONRPCError) -> None:
@@ -183,9 +193,14 @@ class StdioServer:
         else:
             pending.set_result(message.result)
 
-    async def _answer(self, request: types.JSONRPCRequest) -> None:
-        """Answer a request with its result or an error; a cancelled one gets no answer."""
+    async def _answer(self, request: types.JSONRPCRequest, before: set[asyncio.Task[None]]) -> None:
+        """Answer a request with its result or an error; a cancelled one gets no answer.
+
+        A call of a tool waits for the changes `before` it.
+        """
         try:
+            if before and request.method == "tools/call":
+                await asyncio.wait(before, timeout=CHANGES_FIRST)
             result = await self._handle(request.method, request.params)
             line = _line(types.JSONRPCResponse(jsonrpc="2.0", id=request.id, result=result))
         except Refused as error:
