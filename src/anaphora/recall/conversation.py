@@ -195,7 +195,7 @@ class ConversationRecall:
             return Recall((), (BLANK,))
         sync_report, view = self._index.synced_view(conversation_id)
         rows, notices = _choose_rows(view, conversation_id, choice)
-        if mode != "words" and not _are_embedded(view, rows):
+        if mode != "words" and not (view.is_embedded or view.embedded[rows].all()):
             likely = _pick_likely(view, rows, question)
             sync_report, view = self._index.embed_first(likely, PATIENCE, conversation_id)
             rows, notices = _choose_rows(view, conversation_id, choice)
@@ -225,14 +225,18 @@ class ConversationRecall:
         coming = tell_coming(((hit.text, hit.ts) for hit in answer.hits), question.times, now)
         if silent_times is not None:
             silent_times.extend(coming)
-        meant = tell_meant(((hit.text, hit.ts) for hit in answer.hits), question.times)
+        meant_notices = tell_meant(((hit.text, hit.ts) for hit in answer.hits), question.times)
         notices += narrowing.notices + answer.notices + coming
         recall = Recall(answer.hits, degradations, notices=notices)
         if narrowing.empty and floor > 0:
             return replace(recall, hits=(), nearest=answer.hits)
         # A question for nothing but a time is answered by anything said then.
         recall = with_floor(recall, answer.answered, limits.floor)
-        return replace(recall, notices=notices + meant) if meant and recall.hits else recall
+        return (
+            replace(recall, notices=notices + meant_notices)
+            if meant_notices and recall.hits
+            else recall
+        )
 
     def _answer_cached(
         self, run: QuestionRun, limits: HitLimits, chosen: tuple[str | None, TurnChoice]
@@ -625,10 +629,6 @@ def _choose_rows(
     else:
         rows = view.rows(conversation_id)
     return choose_rows(view.table, rows, choice)
-
-
-def _are_embedded(view: TurnView, rows: Rows) -> bool:
-    return view.is_embedded or bool(view.embedded[rows].all())
 
 
 def _pick_likely(view: TurnView, rows: Rows, question: Question) -> list[bytes]:

@@ -215,7 +215,7 @@ def order_hits(
 def find_replacing(
     candidate: Candidate, look_up: Lookup, judge: PairJudge = judge_pairs
 ) -> Candidate | None:
-    """What replaces a statement in the end, as `order_hits` judges it, whatever is asked."""
+    """What replaces a statement in the end, as `order_hits` judges it for any question."""
     groups = _Groups("", read_cues(""), (), look_up, True, judge, None)
     newest, seen_indexes = candidate, {candidate.index}
     while (newer := groups.replacing(newest)) is not None and newer.index not in seen_indexes:

@@ -357,9 +357,9 @@ def _add_times(question: Question, recall: Recall[MemoryHit], now: datetime) -> 
     """An answer that tells which of its hits are dated in the future, or mean a day asked about."""
     dated_texts = ((hit.text, hit.created_at) for hit in (*recall.hits, *recall.nearest))
     coming = tell_coming(dated_texts, question.times, now)
-    meant = tell_meant(((hit.text, hit.created_at) for hit in recall.hits), question.times)
-    notices = (*recall.notices, *coming, *meant)
-    return replace(recall, notices=notices) if coming or meant else recall
+    meant_notices = tell_meant(((hit.text, hit.created_at) for hit in recall.hits), question.times)
+    notices = (*recall.notices, *coming, *meant_notices)
+    return replace(recall, notices=notices) if coming or meant_notices else recall
 
 
 def _count_pending(parts: Sequence[Candidates]) -> int:

@@ -8,7 +8,7 @@ their dates or by the day on which it was said.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, time, timedelta
 from typing import Final
@@ -231,10 +231,12 @@ def tell_coming(
 
 def tell_meant(texts: Iterable[tuple[str, datetime]], spans: Sequence[TimeSpan]) -> tuple[str, ...]:
     """A notice for each text that means a day of the question by the one on which it was told."""
-    asked = [(span.start.replace(tzinfo=None), span.end.replace(tzinfo=None)) for span in spans]
+    asked_spans = [
+        (span.start.replace(tzinfo=None), span.end.replace(tzinfo=None)) for span in spans
+    ]
 
     def is_asked(start: datetime, end: datetime) -> bool:
-        return any(start < last and first < end for first, last in asked)
+        return any(start < last and first < end for first, last in asked_spans)
 
     notices = []
     for text, told_at in texts if spans else ():
@@ -254,12 +256,9 @@ def drop_unmet(
     }
     for notice in notices:
         tokens = {token for days, names in by_days.items() if days in notice for token in names}
-        if not (tokens and any(_tells_of(tokens, *text) for text in texts)):
+        held = (index_text(text, None, in_speakers_zone(at)).tokens for text, at in texts)
+        if not tokens or all(map(tokens.isdisjoint, held)):
             yield notice
-
-
-def _tells_of(tokens: Set[str], text: str, at: datetime) -> bool:
-    return not tokens.isdisjoint(index_text(text, None, in_speakers_zone(at)).tokens)
 
 
 def _short(text: str) -> str:

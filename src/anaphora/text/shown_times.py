@@ -31,7 +31,7 @@ def in_shown_zone(moment: datetime) -> datetime:
 
 
 def in_speakers_zone(moment: datetime) -> datetime:
-    """The moment in its own zone, that of who spoke; one in UTC, which says none, in the user's."""
+    """The moment in its own zone, the speaker's; one in UTC, which says none, in the user's."""
     return moment if moment.utcoffset() else in_shown_zone(moment)
 
 

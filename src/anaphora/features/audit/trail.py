@@ -105,7 +105,7 @@ class TrailHead:
 
 def is_kept(write: Write, sealer: Sealer) -> bool:
     """Whether a trail is kept. `StoreError` where that cannot be read, or where a head that the
-    home's key vouches for was taken back: then somebody without that key switched it off."""
+    home's key vouches for was taken back: then it was switched off without that key."""
     head, vouched = TrailHead.read(write.audit), _Vouched.read(sealer, write.namespace)
     if head.on and not vouched.heads:
         # Begun by an older build, or before the home was encrypted.
@@ -119,8 +119,8 @@ def is_kept(write: Write, sealer: Sealer) -> bool:
 @dataclass(frozen=True, slots=True)
 class _Vouched:
     """What the key of an encrypted home vouches for: heads that the trail has had, the last of them
-    as it was switched or verified last; `untold` is the entry after which a head was found that
-    somebody without the key had switched off."""
+    as it was switched or verified last; `untold` is the entry after which a head was found that was
+    switched off without the key."""
 
     heads: tuple[TrailHead, ...] = ()
     untold: int | None = None
@@ -143,7 +143,7 @@ class _Vouched:
 
     def problem(self, chain: _Chain) -> AuditProblem | None:
         """What is wrong with the chain."""
-        lost = [one.number for one in self.heads if (one.number, one.link) not in chain.seen]
+        lost = [head.number for head in self.heads if (head.number, head.link) not in chain.seen]
         if lost:
             fault: AuditFault = "truncated" if lost[0] > chain.number else "changed"
             return AuditProblem(fault, lost[0], _MADE_ANEW)

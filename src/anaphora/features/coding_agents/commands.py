@@ -89,12 +89,12 @@ def setup(
                 subprocess.run(words, check=False)  # noqa: S603 - the words of this program
     if sync is not None and not undo and not dry_run:
         _begin_syncing(context, sync)
-    # Who says no gets what they want; where nobody could be asked, nothing was done.
+    # A "no" is an answer; at the end of input, nothing was done.
     _exit_unless_done(changes, trials, unmade=agreed is None)
 
 
 def _make(todo: Sequence[FileChange], *, undo: bool, asks: bool) -> bool | None:
-    """Make the changes; whether they were agreed to, None where nobody could be asked."""
+    """Make the changes; whether the user agreed, None at the end of input."""
     agreed = confirmed("Make these changes?") if asks else True
     if agreed:
         for change in todo:

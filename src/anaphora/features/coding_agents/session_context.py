@@ -128,17 +128,17 @@ class SessionContext:
         from anaphora.recall.render import hit_lines
         from anaphora.text.display import one_line
 
-        found = self.bearing(session, prompt)
+        bearing = self.bearing(session, prompt)
         lines = []
-        if not any(hit.factors.get("meaning") for hit in found.hits):
+        if not any(hit.factors.get("meaning") for hit in bearing.hits):
             # The agent is told why words answered alone.
-            reasons = [str(part) for part in found.degraded if part.part == "embeddings"]
+            reasons = [str(part) for part in bearing.degraded if part.part == "embeddings"]
             lines = [f"- unavailable: {one_line(reason, _LINE)}" for reason in reasons[:1]]
         shown_hits = []
         room = (
             PROMPT_TOKENS - _FRAME - sum(token_cost(line) + 1 for line in [PROMPT_HEADER, *lines])
         )
-        for hit in found.hits[:MOST_HITS]:
+        for hit in bearing.hits[:MOST_HITS]:
             hit_text = list(hit_lines(self._mask(hit), _LINE + 40))
             cost = token_cost("\n".join(hit_text)) + 1
             if cost <= room:

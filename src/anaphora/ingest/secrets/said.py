@@ -59,7 +59,7 @@ def _patterns() -> tuple[re.Pattern[str], ...]:
     pin = rf"(?<![^\W_])(?P<pin>(?-i:{_sign('pin')})|{_sign('pin_words')})"
     name = rf"(?:{_sign('password')})(?![s0-9_]\w)|{pin}"
     now = rf"(?:(?:{_sign('now')}){_GAP})?"
-    # Nothing, or a phrase that says whose it is: what follows is said of the password itself.
+    # Nothing, or a phrase that names its owner: what follows is said of the password itself.
     whose = rf"(?:{_GAP}(?:{_sign('of')})(?:{_GAP}|(?<=['’]))(?:{_PLAIN}{_GAP}){{0,5}}?{_PLAIN})?"
     return (
         re.compile(
@@ -69,7 +69,7 @@ def _patterns() -> tuple[re.Pattern[str], ...]:
             rf"{now}{_VALUE}",
             re.IGNORECASE,
         ),
-        # Whatever else stands between the two, a value that looks like a password is one.
+        # If anything else stands between the two, a value that looks like a password is one.
         re.compile(
             rf"(?:{_sign('password')})(?![^\S\n]+(?:{_sign('about')})\b)(?:{_GAP}{_PLAIN}){{0,6}}?"
             rf"(?:{_GAP}{_IS}[:：]?|[^\S\n]{{0,2}}[:：])[^\S\n]{{0,2}}{now}"
@@ -341,12 +341,12 @@ def command_secrets(text: str) -> Iterator[_Span]:
     """Give (start, end, kind) of every secret that a command or a variable is given."""
     for hint, pattern in COMMANDS:
         for match in compiled(pattern).finditer(text) if hint in text else ():
-            name, given = next((name, part) for name, part in match.groupdict().items() if part)
-            if given.lower() in _EXAMPLE or given.startswith(("-", "$", "@", "<", "%")):
+            name, value = next((name, part) for name, part in match.groupdict().items() if part)
+            if value.lower() in _EXAMPLE or value.startswith(("-", "$", "@", "<", "%")):
                 continue
             # A long option is followed by all kinds of words; a literal has a digit.
-            is_one = hint != "--" or _LETTERS_WITH_DIGITS.search(given) is not None
-            if is_one and is_literal(given):
+            is_one = hint != "--" or _LETTERS_WITH_DIGITS.search(value) is not None
+            if is_one and is_literal(value):
                 yield (*match.span(name), "password")
 
 

@@ -84,7 +84,7 @@ class Patterns:
         return phrases
 
     def told(self, text: str) -> Iterator[Phrase]:
-        """The phrases by which a text that somebody tells may name a day by that of telling it.
+        """The phrases by which a told text may name a day by that of telling it.
 
         Among them are those of dates: a date is no weekday.
         """
@@ -95,12 +95,12 @@ class Patterns:
     @cached_property
     def _told(self) -> Sequence[tuple[re.Pattern[str], Sequence[Phrase]]]:
         """The phrases of what is told by what a text must hold for them, most of them once."""
-        told = [self._compile_phrase(*row) for row in self._times.get("told", ())]
+        told_phrases = [self._compile_phrase(*row) for row in self._times.get("told", ())]
         phrases: dict[str, list[Phrase]] = {}
-        for phrase in (*self.phrases, *told):
+        for phrase in (*self.phrases, *told_phrases):
             if phrase.kind in TOLD:
                 phrases.setdefault(TOLD[phrase.kind], []).append(phrase)
-        return [(self._compile(gate), found) for gate, found in phrases.items()]
+        return [(self._compile(gate), phrases_of_gate) for gate, phrases_of_gate in phrases.items()]
 
     @cached_property
     def near(self) -> re.Pattern[str]:
@@ -110,17 +110,17 @@ class Patterns:
 
     @cached_property
     def happened(self) -> re.Pattern[str]:
-        """What shows that somebody tells of what is past."""
+        """What shows that a text tells of what is past."""
         return self._compile_bounded(_any(*self._times.get("happened", ())))
 
     @cached_property
     def usual(self) -> re.Pattern[str]:
-        """What shows that somebody tells what holds on many days."""
+        """What shows that a text tells what holds on many days."""
         return self._compile_bounded(_any(*self._times.get("usual", ())))
 
     @cached_property
     def lasting(self) -> re.Pattern[str]:
-        """What shows that somebody tells how long something lasts: "in three days"."""
+        """What shows that a text tells how long something lasts: "in three days"."""
         return self._compile_bounded(_any(*self._times.get("lasting", ())))
 
     @cached_property
@@ -178,7 +178,7 @@ class Patterns:
 
     @cached_property
     def relations(self) -> re.Pattern[str]:
-        """What stands before a time and makes it one, whatever else it could be."""
+        """What stands before a time and makes it one, if it could be something else."""
         sides = _any(*(self._times[name] for name in _SIDES if name in self._times))
         thirds = self._times.get("thirds", ())
         return self._compile_ending(_any(f"(?:{sides}){self._skipped}", *thirds))

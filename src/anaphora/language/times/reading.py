@@ -66,7 +66,7 @@ _SHORT = 200
 _NAMED: Final = frozenset({"date", "weekday", "season", "holiday", "year"})
 # Of a date: what `dates.py` reads, and a year.
 _WRITTEN: Final = frozenset({"day_digits", "year", "first"})
-# What somebody does every Friday names no day.
+# What is done every Friday names no day.
 _USUAL: Final = frozenset({"weekday", "date"})
 _REACH: Final = 48
 """Characters before a time in which the words stand that relate it."""
@@ -196,7 +196,7 @@ class _TimeReader:
         """The times that the text names, asked at `now`, in their order."""
         patterns, text = self.patterns, self.text
         asks_forward = bool(patterns.future.search(text)) and not patterns.past.search(text)
-        phrases = (one for one in patterns.phrases if digits or one.kind != "numeric")
+        phrases = (phrase for phrase in patterns.phrases if digits or phrase.kind != "numeric")
         readings = sorted(
             self._all(Asked(now, asks_forward), phrases),
             key=lambda reading: (reading.first, -reading.last),
@@ -209,14 +209,14 @@ class _TimeReader:
             readings = [time for time in readings if not (time.unsure and time.first in unrelated)]
 
     def read_told(self, now: datetime) -> Iterator[Days]:
-        """The days that somebody who tells the text at `now` speaks of, and does not write out."""
+        """The days that the text, told at `now`, means without writing them out."""
         patterns, text = self.patterns, self.text
         is_past = bool(patterns.happened.search(text) or patterns.past.search(text))
-        asked = Asked(now, not is_past or bool(patterns.future.search(text)))
+        context = Asked(now, not is_past or bool(patterns.future.search(text)))
         is_usual = bool(patterns.usual.search(text))
         is_lasting = is_usual or bool(patterns.lasting.search(text))
         readings = sorted(
-            self._all(asked, patterns.told(text)),
+            self._all(context, patterns.told(text)),
             key=lambda reading: (reading.first, -reading.last),
         )
         least = 0
@@ -225,12 +225,14 @@ class _TimeReader:
             least = time.last
             if is_usual and kind in _USUAL and not _is_explicit(named):
                 continue
-            if kind == "ahead" and (is_lasting or not asked.forward):
+            if kind == "ahead" and (is_lasting or not context.forward):
                 continue
-            if kind == "unit" and _is_current(named):
+            offset = key_of(named.groups, "offset")
+            # The unit that is under way: "this year".
+            if kind == "unit" and (named.phrase.detail == ("0",) or offset in {"this", "now"}):
                 if key_of(named.groups, "unit") != "weekend":
                     continue
-                if not asked.forward and time.start > now:
+                if not context.forward and time.start > now:
                     # "At the weekend", told on the Monday after it.
                     time = time.related(calendar.unit_of(now, "weekend", -1))
             if kind != "date" or _is_explicit(named) or not named.groups.keys() & _WRITTEN:
@@ -369,11 +371,6 @@ def _choose_longest(readings: Sequence[_Named]) -> list[_Named]:
         if not times or time.first >= times[-1].last:
             times.append(time)
     return times
-
-
-def _is_current(time: _Named) -> bool:
-    """Whether it is the unit that is under way: "this year"."""
-    return time.phrase.detail == ("0",) or key_of(time.groups, "offset") in ("this", "now")
 
 
 def _is_explicit(time: _Named) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from anaphora.language.dates import day_tokens, month_token
@@ -37,18 +37,24 @@ def told_days(text: str, at: datetime, code: str) -> tuple[Days, ...]:
     """
     if at.year <= 1 or at.year >= 9999:
         return ()
-    now, known = at.replace(tzinfo=None, fold=0), languages()
-    if code in known and known[code].times:
+    now, known_languages = at.replace(tzinfo=None, fold=0), languages()
+    if code in known_languages and known_languages[code].times:
         return _told_in(code, text, now)
     days = _told_in(ENGLISH, text, now)
     if days or len(text) > _SHORT:
         return days
     # One of those with the most function words in it: "hier" alone is German as well as French.
     words = {*text.lower().split()}
-    counts = {other: len(words & known[other].written) for other in known if other != ENGLISH}
+    counts = {
+        language_code: len(words & known_languages[language_code].written)
+        for language_code in known_languages
+        if language_code != ENGLISH
+    }
     most = max(counts.values(), default=0)
-    likely = (other for other, count in counts.items() if count == most)
-    return max((_told_in(other, text, now) for other in likely), key=len, default=())
+    likely = (language_code for language_code, count in counts.items() if count == most)
+    return max(
+        (_told_in(language_code, text, now) for language_code in likely), key=len, default=()
+    )
 
 
 def told_tokens(text: str, at: datetime, code: str) -> tuple[str, ...]:
@@ -97,14 +103,11 @@ def _length(start: datetime, end: datetime) -> int:
     return (end - start).days
 
 
-def _days(start: datetime, end: datetime) -> Iterator[date]:
-    return (start.date() + timedelta(days=number) for number in range(_length(start, end)))
-
-
 def _tokens(start: datetime, end: datetime) -> Iterator[str]:
     length = _length(start, end)
     if length <= _BY_DAYS:
-        for day in _days(start, end):
+        for number in range(length):
+            day = start + timedelta(days=number)
             yield day_tokens(day.year, day.month, day.day)[0]
             yield month_token(day.year, day.month)
             yield str(day.year)

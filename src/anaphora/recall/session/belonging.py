@@ -106,7 +106,11 @@ def project_around(directory: str, places: SessionPlaces, indexed: Mapping[str, 
 
 
 def _locations(places: Iterable[SessionPlace]) -> set[str]:
-    return {name for place in places for name in (place.repository, place.directory)}
+    return {
+        name
+        for session_place in places
+        for name in (session_place.repository, session_place.directory)
+    }
 
 
 def _project_name(place: SessionPlace) -> str:

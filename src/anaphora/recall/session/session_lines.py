@@ -74,9 +74,9 @@ def read_session(thread: Thread, rules: Collection[str], most: int = CHARACTERS)
             statements = [row for row in statements if row.turns[0] != index - 2 or row.weight > 0]
             statements.append(agreed)
         elif not _is_chatter(text) and (stated := _strip_rules(text, rules)):
-            shown = cut(stated, most)
-            whole = (index,) if shown == text else ()
-            statements.append(Stated(shown, _weigh(stated), (index,), whole))
+            shown_text = cut(stated, most)
+            whole_turns = (index,) if shown_text == text else ()
+            statements.append(Stated(shown_text, _weigh(stated), (index,), whole_turns))
     if statements and _says_enough(last := statements[-1].text) and not _asks(last):
         # What was asked for last may still be open.
         statements[-1] = replace(statements[-1], weight=max(statements[-1].weight, LEAST))
@@ -107,11 +107,6 @@ def find_newer(replacing: Replacing, conversation_id: str, stated: Stated) -> Ne
     return None
 
 
-def _mark(stated: Stated, newer: Newer) -> Stated:
-    line = quoted_line(cut(newer.text, CHARACTERS), newer.ts)
-    return replace(stated, text=f"{stated.text} ({newer.mark} {line})", whole=())
-
-
 def choose_statements(
     conversation_id: str,
     statements: Iterable[Stated],
@@ -129,7 +124,10 @@ def choose_statements(
         newer = newer_of(stated)
         if newer is not None and newer.id in shown:
             continue
-        marked = stated if newer is None else _mark(stated, newer)
+        marked = stated
+        if newer is not None:
+            line = quoted_line(cut(newer.text, CHARACTERS), newer.ts)
+            marked = replace(stated, text=f"{stated.text} ({newer.mark} {line})", whole=())
         if has_room(marked):
             chosen.append((marked, newer.id if newer else ""))
             shown.update(f"{conversation_id}#{index}" for index in stated.turns)
@@ -148,10 +146,10 @@ def _read_agreement(turns: Sequence[Turn], index: int, text: str) -> Stated | No
         proposals = sentences[-1:] if sentences and sentences[-1].endswith(QUESTION_MARKS) else []
         if not proposals or _says_enough(text) or is_small_talk(text):
             return None
-    asked = _read_text(turns[index - 2]) if index > 1 and turns[index - 2].role == "user" else ""
-    context = f'"{cut(asked, _PROPOSED)}": ' if asked and _asks(asked) else ""
-    told = f'{text} (to {context}"{cut(proposals[-1], _PROPOSED)}")'
-    return Stated(told, _AGREED, (index, index - 1), (index,))
+    question = _read_text(turns[index - 2]) if index > 1 and turns[index - 2].role == "user" else ""
+    context = f'"{cut(question, _PROPOSED)}": ' if question and _asks(question) else ""
+    agreement = f'{text} (to {context}"{cut(proposals[-1], _PROPOSED)}")'
+    return Stated(agreement, _AGREED, (index, index - 1), (index,))
 
 
 def _strip_rules(text: str, rules: Collection[str]) -> str:
@@ -168,7 +166,7 @@ def last_exchange(thread: Thread, rules: Collection[str]) -> Iterator[str]:
 
     Nothing where the user said no more than `rules` say.
     """
-    turns = _skip_small_talk(thread)
+    turns = [turn for turn in thread.turns if not _is_chatter(_read_text(turn))]
     typed_turns = [
         turn for turn in turns if turn.role == "user" and _strip_rules(_read_text(turn), rules)
     ]
@@ -181,11 +179,6 @@ def last_exchange(thread: Thread, rules: Collection[str]) -> Iterator[str]:
     later_turns = turns[turns.index(last_turn) + 1 :]
     if later_turns and later_turns[0].role == "assistant":
         yield f"assistant: {_shorten(later_turns[0])}"
-
-
-def _skip_small_talk(thread: Thread) -> list[Turn]:
-    """The turns that are no small talk."""
-    return [turn for turn in thread.turns if not _is_chatter(_read_text(turn))]
 
 
 def _is_chatter(text: str) -> bool:

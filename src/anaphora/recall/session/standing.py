@@ -178,10 +178,10 @@ class StandingContext:
         later = [(record.created_at, record.text) for record in memories]
         lasting = [record.text for record in memories if kind_of(record) in _RULES]
         rules: list[ContextMemory] = []
-        for place, (ts, sentence, conversation_id, index) in enumerate(statements):
+        for position, (ts, sentence, conversation_id, index) in enumerate(statements):
             if not is_rule(sentence):
                 continue
-            later_texts = [text for _, text, *_ in statements[place + 1 :]]
+            later_texts = [text for _, text, *_ in statements[position + 1 :]]
             ending = [*later_texts, *(text for when, text in later if when >= ts)]
             rule = drop_ended_parts(sentence, ending)
             is_repeated = any(repeats_rule(text, sentence) for text in later_texts)
@@ -209,14 +209,16 @@ class StandingContext:
         of which the last exchange comes; greetings are none. What was replaced says so, by what a
         later turn or one of `memories` tells, or stays away where that stands in a later session.
         """
-        count, shown = 0, {turn for rule in rules for turn in rule.turns}
+        count, shown_turns = 0, {turn for rule in rules for turn in rule.turns}
         rule_texts = [rule.text for rule in rules]
         against = tuple(find_pairs(self.records, [record.id for record in memories]))
         for conversation_id, thread in self._read_threads():
             statements = read_session(thread, rule_texts)
-            chosen = self._choose(conversation_id, thread, statements, shown, against)
-            turns = tuple(f"{conversation_id}#{index}" for one in chosen for index in one.whole)
-            lines = [f"user: {'; '.join(one.text for one in chosen)}"] if chosen else []
+            chosen = self._choose(conversation_id, thread, statements, shown_turns, against)
+            turns = tuple(
+                f"{conversation_id}#{index}" for stated in chosen for index in stated.whole
+            )
+            lines = [f"user: {'; '.join(stated.text for stated in chosen)}"] if chosen else []
             if not (lines or count):
                 lines = list(last_exchange(thread, rule_texts))
             if not lines:

@@ -75,7 +75,7 @@ def present(
 
 
 def confirmed(question: str) -> bool | None:
-    """Whether the user agrees; None without an answer, as where nobody can be asked."""
+    """Whether the user agrees; None without an answer, as at the end of input."""
     import typer
 
     try:

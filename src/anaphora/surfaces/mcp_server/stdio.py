@@ -423,13 +423,10 @@ def _parse(text: str) -> types.JSONRPCMessage:
         except ValidationError as error:
             raise TypeError from error
     # To the adapter a request whose id is of another type is a notification.
-    if isinstance(message, types.JSONRPCNotification) and '"id"' in text and _has_id(text):
+    is_silent = isinstance(message, types.JSONRPCNotification) and '"id"' in text
+    if is_silent and json.loads(text).get("id") is not None:
         raise TypeError
     return message
-
-
-def _has_id(text: str) -> bool:
-    return json.loads(text).get("id") is not None
 
 
 def _ids_to_answer(text: str, *, is_json: bool) -> list[str]:

@@ -81,7 +81,7 @@ class _ClientFile:
         return _at(_FORMS[self.form].read(self.text), path)
 
     def is_like(self, other: _ClientFile) -> bool:
-        """Whether both say the same, with the same comments, whatever the space between."""
+        """Whether both say the same, with the same comments; space does not count."""
         texts = [
             re.sub(r"[\s,]+|\A\s*\{\s*\}\s*\Z", "", settings.text) for settings in (self, other)
         ]
