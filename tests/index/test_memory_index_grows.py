@@ -96,7 +96,7 @@ def test_a_lost_index_of_many_is_written_before_the_first_answer(
 def test_what_is_forgotten_leaves_the_disk_and_nothing_is_written_again(tmp_path: Path) -> None:
     """A forgotten word is in no file when the call returns; the rest of the file stays."""
     with Memory.open(tmp_path, embedder="hashing") as memory:
-        gone = memory.remember("the password of the safe is xylograph").id
+        gone = memory.remember("the print on the safe is a xylograph").id
         memory.remember_many(_texts(120))
     assert gone.encode() in _stored(tmp_path).read_bytes()
     with Memory.open(tmp_path, embedder="hashing") as memory:

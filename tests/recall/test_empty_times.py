@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from anaphora import Memory, NewTurn, Recall
+from anaphora import Memory, NewTurn, Recall, SearchHit
 
 NOW = datetime(2026, 11, 25, 12, 0, tzinfo=UTC)
 PLUMBER = "The plumber comes with the new boiler."
@@ -97,7 +97,7 @@ def test_a_search_tells_of_an_empty_time_beside_what_other_lanes_find(opened: Op
     """A memory that is found is not taken for what was said then."""
     memory = opened((NOW - timedelta(days=1), PLUMBER))
     memory.remember("The paint shop opened.", created_at=NOW - timedelta(days=3))
-    found: Recall[object] = memory.search("what happened on 22 November?")
+    found: Recall[SearchHit] = memory.search("what happened on 22 November?")
     assert {hit.kind for hit in found} == {"memory"}
     assert found.notices == ("nothing was said on 2026-11-22 (22 November)",)
     memory.remember("Tomorrow is another day.")

@@ -12,9 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from anaphora import Memory
+from anaphora import Memory, WarmUp
 from anaphora.errors import InvalidInput
-from anaphora.features.projects.values import WarmUp
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="without git")
 OURS, THEIRS = "git@example.org:mo/bakery.git", "git@example.org:mo/bakehouse.git"

@@ -174,6 +174,8 @@ def play_commands(line: CommandLine, folder: Path) -> None:
         ("notes",),
         ("diary", "Flew the kestrel twice."),
         ("diary",),
+        ("project", "same", project, project),
+        ("project", "apart", project, project),
         ("project", "remove", project),
         ("audit", "on"),
         ("audit", "status"),

@@ -227,6 +227,7 @@ def _projects(memory: Any, project: Path, call: Call) -> None:
     call("search nobody's", lambda: memory.search(FOCUS, project="nobody's"))
     call("warm up", memory.warm_up)
     call("warm up topic", lambda: memory.warm_up("kestrel", project="aviary"))
+    call("same project", lambda: memory.same_project(str(project), str(project)))
     other = memory.scoped("aside")
     call("index aside", lambda: other.index_project(project, name="aside", embed=False))
     call("remove", lambda: other.remove_project("aside"))

@@ -34,6 +34,7 @@ from anaphora.features.projects.values import (
     Observation,
     Project,
     ProjectMap,
+    ProjectPair,
     RecallPackage,
     WarmUp,
 )
@@ -430,6 +431,9 @@ class AsyncMemory:
 
     async def project_map(self, project: str, *, within: str | None = None) -> ProjectMap:
         """As `Memory.project_map`."""
+
+    async def same_project(self, project: str, other: str, *, same: bool = True) -> ProjectPair:
+        """As `Memory.same_project`."""
 
     async def remove_project(self, project: str) -> int:
         """As `Memory.remove_project`."""

@@ -124,7 +124,7 @@ class SessionPlaces:
         self.all()
         # A repository is kept by its folder: its remote may change.
         key = self.look(project).key if is_folder(project) else remote_name(project)
-        if self.of_key(key) or Path(project).is_dir():
+        if self.of_key(key) or _is_there(project):
             return key
         name = _comparable(project)
         keys = {
@@ -174,7 +174,7 @@ class SessionPlaces:
             return ""
         if self._is_at(session, checkout):
             subject, argument = "Sessions of another repository that lay in this folder", "."
-        elif not Path(folder).is_dir():
+        elif not _is_there(folder):
             subject = (
                 f"Sessions of a folder named {last_part(folder)} at {folder} (no longer there)"
             )
@@ -288,7 +288,7 @@ class SessionPlaces:
             return False
         if not checkout.home:
             return True
-        if session.name in (_key(checkout.remote), "") or Path(session.place.directory).is_dir():
+        if session.name in (_key(checkout.remote), "") or _is_there(session.place.directory):
             return bool(self.look(session.place.directory).folders & checkout.folders)
         return False
 
@@ -313,3 +313,11 @@ def last_part(location: str) -> str:
 
 def _comparable(name: str) -> str:
     return composed(name.casefold()).rstrip("/\\")
+
+
+def _is_there(folder: str) -> bool:
+    try:
+        return Path(folder).is_dir()
+    except OSError:
+        # No folder can have so long a name.
+        return False

@@ -41,7 +41,7 @@ def render_standing(
     `warm` has a field for each part.
     """
     if question := getattr(warm, "question", ""):
-        yield question
+        yield question, ()
     for part, heading in HEADINGS.items():
         if part not in without and (memories := getattr(warm, part)):
             yield heading, ()

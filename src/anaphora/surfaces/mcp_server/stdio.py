@@ -23,7 +23,6 @@ from typing import Any, BinaryIO, Final
 import mcp_types as types
 from mcp_types import methods, version
 from pydantic import BaseModel, ValidationError
-from pydantic_core import PydanticSerializationError
 
 from anaphora import __version__
 from anaphora.calls.caller import CallOrigin
@@ -394,7 +393,7 @@ def serve_stdio(
 def _line(message: BaseModel) -> bytes:
     try:
         return message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
-    except PydanticSerializationError:
+    except ValueError:
         # With half of a surrogate pair, as in the id of a request; JSON can escape it.
         return json.dumps(message.model_dump(by_alias=True, exclude_unset=True)).encode() + b"\n"
 

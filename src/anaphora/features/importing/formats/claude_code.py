@@ -96,7 +96,7 @@ def _detect(sample: Sample) -> bool:
         or kind == "file-history-snapshot"
         or (kind in _RECORDS and isinstance(record.get("sessionId"), str))
         for record in sample.objects()
-        for kind in [record.get("type")]
+        if isinstance(kind := record.get("type"), str)
     )
 
 
