@@ -195,7 +195,11 @@ class Linker:
             is_episode = "episodic" in (record.type, other_record.type)
             if is_same or is_episode or (record.path and other_record.path):
                 continue
-            if _are_namesakes(record, other_record):
+            # Two projects of one name have labels of their own.
+            label = label_of(record.text)
+            is_shared = label and label == label_of(other_record.text)
+            sources = set(record.sources), set(other_record.sources)
+            if is_shared and all(sources) and sources[0].isdisjoint(sources[1]):
                 continue
             other = _make_statement(other_record)
             comes_later = (record.created_at, record.id) >= (other_record.created_at, other_id)
@@ -218,13 +222,6 @@ def _make_statement(record: MemoryRecord) -> Statement:
 
     text = record.text[:_LONG]
     return Statement(text, record.created_at.timestamp(), "", False, read_statement(text))
-
-
-def _are_namesakes(one: MemoryRecord, other: MemoryRecord) -> bool:
-    """Whether two memories have one label, and were said in two projects that are called so."""
-    label = label_of(one.text)
-    is_shared = label and label == label_of(other.text) and one.sources and other.sources
-    return bool(is_shared) and not set(one.sources) & set(other.sources)
 
 
 def _identify_pair(link: RecordLink) -> tuple[str, str, bool]:

@@ -192,7 +192,11 @@ class SessionContext:
         news = [
             group[0]
             for group in tell_once(present_hits(worth))
-            if not any(_is_said_in(conversation, hit) or state.contains(hit) for hit in group)
+            # A branch of a conversation has its id, a tilde and more.
+            if not any(
+                f"{hit.conversation_id}~".startswith(f"{conversation}~") or state.contains(hit)
+                for hit in group
+            )
         ]
         if news and session.transcript:
             # What was stored in this very session stands in its transcript and is no news.
@@ -276,11 +280,6 @@ class SessionContext:
 
 def _typed(prompt: str) -> str:
     return typed_words(strip_recalled(prompt))
-
-
-def _is_said_in(conversation: str, hit: SearchHit) -> bool:
-    """Whether a hit is a turn of a conversation, or of another branch of it."""
-    return hit.conversation_id == conversation or hit.conversation_id.startswith(f"{conversation}~")
 
 
 def _cost(line: str) -> int:

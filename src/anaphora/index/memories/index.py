@@ -112,7 +112,10 @@ class MemoryIndex:
             FIELDS,
             f"/{READING}{sealer.mark}",
             records.sealer.check,
-            self._list_changed,
+            lambda since: chain(
+                (record_id for _, record_id in records.tombstones_since(since)),
+                (record.id for record in chain.from_iterable(self._changed_since(since))),
+            ),
         )
         self._snapshot = SnapshotFile(directory / "rows.bin", sealer)
         # The snapshot on disk as last known, without its columns.
@@ -137,10 +140,11 @@ class MemoryIndex:
 
     def sync(self) -> int:
         """Catch up with the database; how many memories are new or changed."""
-        return self._life.catch_up(self._records.version, self._read_changes, self._caught_up)
-
-    def _read_changes(self, since: int) -> int:
-        return self._open() if since < 0 else self._take_changes(since)
+        return self._life.catch_up(
+            self._records.version,
+            lambda since: self._open() if since < 0 else self._take_changes(since),
+            self._caught_up,
+        )
 
     def _caught_up(self, since: int) -> None:
         if since < 0 and self._life.background and self._state.words.index.waiting > MUCH:
@@ -488,7 +492,12 @@ class MemoryIndex:
 
     def _write_words(self, readings: Mapping[str, str] | None = None) -> bool:
         plan = partial(self._plan_words, readings or {})
-        return self._life.write("words", plan, self._write_plan, self._open_written)
+        return self._life.write(
+            "words",
+            plan,
+            lambda plan: self._file.write(plan, self._life.cut_short.is_set),
+            self._open_written,
+        )
 
     def _plan_words(self, readings: Mapping[str, str]) -> WordPlan | bool:
         words, on_disk = self._state.words.index, self._file.open()
@@ -501,9 +510,6 @@ class MemoryIndex:
         by_row = {self._state.rows.row(record_id): line for record_id, line in readings.items()}
         return words.plan(self._life.seq, by_row) if is_worth else True
 
-    def _write_plan(self, plan: WordPlan) -> bool:
-        return self._file.write(plan, self._life.cut_short.is_set)
-
     def _open_written(self, *_: object) -> bool:
         """Answer from the words on disk; False if they cannot be read."""
         words = self._state.words.index
@@ -512,11 +518,6 @@ class MemoryIndex:
             self._put_missing()
         words.purge()
         return is_readable
-
-    def _list_changed(self, since: int) -> Iterator[str]:
-        """The ids of memories that were changed or deleted after a number of the database."""
-        yield from (record_id for _, record_id in self._records.tombstones_since(since))
-        yield from (record.id for record in chain.from_iterable(self._changed_since(since)))
 
     def _read_records(self, ids: Sequence[str]) -> Iterator[Sequence[MemoryRecord]]:
         for at in range(0, len(ids), _STEP):

@@ -99,12 +99,8 @@ def _whole(start: datetime, end: datetime) -> Days:
     )
 
 
-def _length(start: datetime, end: datetime) -> int:
-    return (end - start).days
-
-
 def _tokens(start: datetime, end: datetime) -> Iterator[str]:
-    length = _length(start, end)
+    length = (end - start).days
     if length <= _BY_DAYS:
         for number in range(length):
             day = start + timedelta(days=number)

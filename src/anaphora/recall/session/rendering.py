@@ -8,7 +8,6 @@ from typing import Final
 
 from anaphora.text.display import one_line
 from anaphora.text.shown_times import shown_day
-from anaphora.values.context import ContextMemory
 
 STANDING_CHARACTERS: Final = 200
 SESSION_CHARACTERS: Final = 900
@@ -57,10 +56,7 @@ def render_standing(
                 else:
                     line = one_line(memory.text, max_characters)
                 is_whole = len(one_line(body or memory.text, None)) <= max_characters
-                yield f"- {day}{title}{line}", _told(memory) if is_whole else ()
-
-
-def _told(memory: ContextMemory) -> tuple[Told, ...]:
-    if memory.turns or memory.kind.startswith("session"):
-        return tuple(Told("turn", turn) for turn in memory.turns)
-    return (Told("memory" if memory.importance is None else "note", memory.id),)
+                told = [Told("turn", turn) for turn in memory.turns]
+                if not (memory.turns or memory.kind.startswith("session")):
+                    told = [Told("memory" if memory.importance is None else "note", memory.id)]
+                yield f"- {day}{title}{line}", tuple(told) if is_whole else ()

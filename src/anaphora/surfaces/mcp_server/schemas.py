@@ -42,14 +42,12 @@ def arguments(
     """
     parameters = operation_of(call).parameters
     return {
-        _camel_case(name): _argument(parameters[name], (own or {}).get(name, {}))
+        # `topK` for `top_k`.
+        re.sub(r"_([a-z])", lambda match: match[1].upper(), name): _argument(
+            parameters[name], (own or {}).get(name, {})
+        )
         for name in names.split()
     }
-
-
-def _camel_case(name: str) -> str:
-    """A tool's name for a parameter: `topK` for `top_k`."""
-    return re.sub(r"_([a-z])", lambda match: match[1].upper(), name)
 
 
 def _argument(parameter: CallParameter, own: Schema) -> Schema:

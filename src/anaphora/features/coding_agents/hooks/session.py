@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextvars import copy_context
 from dataclasses import dataclass
 from datetime import UTC
@@ -42,7 +42,6 @@ from anaphora.values.sessions import AgentSession
 
 if TYPE_CHECKING:
     from anaphora.api.memory import Memory
-    from anaphora.values.conversations import RelatedTurn
     from anaphora.values.search import SearchHit
 
 Background = Callable[[Callable[[], object]], None]
@@ -124,7 +123,8 @@ class SessionHooks:
             states,
             _mask,
             self._transcripts.conversation_of,
-            self._find_replacing,
+            # The services of a home that was restored or sealed anew are others.
+            services_of(self._memory).conversation.recall_turns.find_replacing,
             patience=self._patience,
         )
 
@@ -156,12 +156,6 @@ class SessionHooks:
             )
         )
         return ""
-
-    def _find_replacing(
-        self, turns: Iterable[tuple[str, int]]
-    ) -> Mapping[tuple[str, int], RelatedTurn]:
-        # The services of a home that was restored or sealed anew are others.
-        return services_of(self._memory).conversation.recall_turns.find_replacing(turns)
 
     def _restore(self, session: AgentSession, context: SessionContext) -> str:
         self._transcripts.bring_in(session)

@@ -228,8 +228,13 @@ class FileChange:
             if _content(real) != self.before:
                 raise FileChanged
             make_directory(real.parent)
-            if not self.undoes:
-                self._note()
+            # The original and what is written are kept before it is written.
+            kept = {COPY: self.before if self.copied else None}
+            kept[RECORD] = self.record.shown() if self.record else None
+            for suffix, content in kept.items():
+                if content is not None and not self.undoes:
+                    beside = sibling(self.path, suffix)
+                    replace_file(beside, "anaphora", identity_at(beside), content)
             if self.after is None:
                 real.unlink()
             else:
@@ -240,15 +245,6 @@ class FileChange:
             raise InvalidInput(str(self.path), None, "it changed meanwhile; try again") from error
         except OSError as error:
             raise translate(error, "write", self.path) from error
-
-    def _note(self) -> None:
-        """Keep the original and what is written, before it is written."""
-        if self.copied and self.before is not None:
-            copy = sibling(self.path, COPY)
-            replace_file(copy, "anaphora", identity_at(copy), self.before)
-        if self.record is not None:
-            note = sibling(self.path, RECORD)
-            replace_file(note, "anaphora", identity_at(note), self.record.shown())
 
     def _tidy(self, real: Path) -> None:
         """Remove what was kept for undoing, and the folders that we made, where they are empty."""
