@@ -72,7 +72,7 @@ class ResidentServer:
         self._stamp = resident.program_stamp()
         self._caller = caller_mark(environ)
         self._worker = threading.Thread(target=self._work, daemon=True)
-        self._seen_homes: set[Path] = set()
+        self._seen_homes: dict[Path, int] = {}
 
     def serve(self, listener: Listener) -> None:
         """Accept connections until idle for long enough, or until a newer version asks.
@@ -112,14 +112,26 @@ class ResidentServer:
         for memory in self._memories.values():
             memory.close(_CLOSING)
 
+    def _present_homes(self) -> set[Path]:
+        """The homes that are as this process found them.
+
+        A folder that was deleted and that work still under way here makes anew is another one.
+        """
+        present = set()
+        for memory in list(self._memories.values()):
+            with suppress(OSError):
+                inode = memory.home.stat().st_ino
+                if self._seen_homes.setdefault(memory.home, inode) == inode:
+                    present.add(memory.home)
+        return present
+
     def _is_left(self, address: str) -> bool:
         """Whether what this process serves, or runs on, is gone."""
         homes = {memory.home for memory in list(self._memories.values())}
-        present = {home for home in homes if home.exists()}
-        # A home that was not begun yet may still be.
-        self._seen_homes |= present
+        present = self._present_homes()
         return (
-            bool(homes and homes <= self._seen_homes - present)
+            # A home that was not begun yet may still be.
+            bool(homes and homes <= self._seen_homes.keys() - present)
             or (sys.platform != "win32" and not Path(address).exists())
             or not Path(sys.executable).exists()
             or resident.program_stamp() != self._stamp
@@ -235,7 +247,9 @@ class ResidentServer:
                 answers: list[HookAnswer] = []
                 answer_alone(request, answers.append)
                 return answers[0]
-            return self._hooks_of(request).prepare(client, request["body"])
+            answer = self._hooks_of(request).prepare(client, request["body"])
+            self._present_homes()
+            return answer
         except BaseException as error:  # noqa: BLE001 - the client must never fail
             self._report(request, error)
             return HookAnswer(PROTOCOLS[client].silence if client in PROTOCOLS else "")
