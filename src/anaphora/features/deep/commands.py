@@ -28,6 +28,7 @@ from anaphora.store.records.rows import OPEN
 from anaphora.surfaces.cli.options import Json
 from anaphora.surfaces.cli.output import (
     EXIT_PARTLY,
+    INDENT,
     console,
     emit,
     present,
@@ -201,7 +202,9 @@ def _show_traces(context: typer.Context, trace_id: str | None, *, as_json: bool)
 def _show_answer(answer: DeepAnswer, *, full: bool = True) -> None:
     terminal = console()
     if answer.answer:
-        show_text(terminal, answer.answer)
+        # What was counted without a model is told in our own words.
+        is_by_model = bool(answer.steps) or answer.shortcut or answer.cached
+        show_text(terminal, answer.answer, indent=INDENT if is_by_model else 0)
     else:
         # The reason comes before the evidence, which would push it off the screen.
         if answer.note:

@@ -29,6 +29,8 @@ EXIT_INPUT = 2  # the arguments or the input are invalid
 EXIT_NOT_FOUND = 3  # the id does not exist
 EXIT_STORE = 4  # stored data could not be read or written
 EXIT_PARTLY = 5  # done, but something was reported (a malformed line of an import)
+INDENT = 3
+"""Columns before stored text."""
 
 ValueT = TypeVar("ValueT")
 
@@ -184,14 +186,14 @@ def version_words(line: str) -> str:
     return line
 
 
-def show_text(out: Console, text: str) -> None:
+def show_text(out: Console, text: str, indent: int = INDENT) -> None:
     """Print stored text indented, so that no line of it passes for our own output."""
-    words = visible(text).strip()
+    words, margin = visible(text).strip(), " " * indent
     if out.is_terminal:
-        out.print(Padding(Text(words), (0, 0, 0, 3), expand=False))
+        out.print(Padding(Text(words), (0, 0, 0, indent), expand=False))
     else:
         # In a pipe each line of a turn stays one line, regardless of its length.
-        out.print(Text("   " + words.replace("\n", "\n   ")))
+        out.print(Text(margin + words.replace("\n", f"\n{margin}")))
 
 
 def show_factors(out: Console, factors: Mapping[str, float], answers: float | None = None) -> None:
