@@ -203,7 +203,7 @@ def test_an_answer_may_come_before_its_request_is_known_to_be_written() -> None:
 
     async def scenario() -> Any:
         client: Any = _Answering()
-        tools: Any = SimpleNamespace(handlers={})
+        tools: Any = SimpleNamespace(handlers={}, changes=lambda _: False)
         server = StdioServer(tools, lambda: None, client, client)
         running = asyncio.create_task(server.run())
         found = await server.ask("roots/list")
