@@ -123,11 +123,12 @@ class ProjectCalls(NamespaceView):
         in it is one. Raises `InvalidInput` where no session was held, and for a name that several
         projects have, `StoreError`.
         """
-        conversation = self._services().conversation
-        places = conversation.session_places
+        services = self._services()
+        places = services.conversation.session_places
         first, second = places.key_of(project), places.key_of(other)
         if places.said().get(frozenset((first, second))) != same:
-            conversation.sessions.note_pair(first, second, self._services().clock(), same=same)
+            sessions = services.conversation.sessions
+            sessions.note_pair(first, second, services.clock(), same=same)
         return ProjectPair(first, second, same, len(places.of_key(first)))
 
     @operation("write", http=Http("DELETE /v1/projects/{project}", part="sections"))

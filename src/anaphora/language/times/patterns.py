@@ -26,7 +26,7 @@ TOLD: Final = {
     "holiday": "{holiday}",
     "nth": r"\d",
 }
-"""The kinds of times that lie around the day on which somebody tells of them, or are on it, each
+"""The kinds of times that lie around the day on which they are told, or are on it, each
 with a pattern of what a text that names one holds."""
 MeaningT = TypeVar("MeaningT")
 

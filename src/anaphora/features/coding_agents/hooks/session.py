@@ -123,8 +123,11 @@ class SessionHooks:
             states,
             _mask,
             self._transcripts.conversation_of,
-            # The services of a home that was restored or sealed anew are others.
-            services_of(self._memory).conversation.recall_turns.find_replacing,
+            # Looked up when it is called: most events ask for none of it, and the services of a
+            # home that was restored or sealed anew are others.
+            lambda turns: services_of(  # noqa: PLW0108
+                self._memory
+            ).conversation.recall_turns.find_replacing(turns),
             patience=self._patience,
         )
 
