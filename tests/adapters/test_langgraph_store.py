@@ -391,11 +391,79 @@ def test_items_live_as_long_as_they_are_read(tmp_path: Path) -> None:
 
 @pytest.mark.promise("adapters.langgraph")
 def test_what_cannot_be_kept_says_so(memory: Memory) -> None:
-    """A value that is no JSON, and a filter that is none, give typed errors; nothing is written."""
+    """A value that is no JSON gives a typed error; nothing is written."""
     store = AnaphoraStore(memory)
     with pytest.raises(InvalidInput):
         store.batch([PutOp(("a",), "k", {"x": 1}), PutOp(("a",), "l", {"x": object()})])
     assert store.search(("a",)) == []
-    store.put(("a",), "k", {"x": 1})
+
+
+@pytest.mark.promise("adapters.langgraph")
+@pytest.mark.parametrize(
+    ("wanted", "expected"),
+    [
+        ({"n": {"$gt": 9}}, {"10", "huge"}),
+        ({"n": {"$gt": "9"}}, {"10", "huge"}),
+        ({"n": {"$lt": 9.5}}, {"2", "9"}),
+        ({"n": {"$gte": 2**70}}, {"huge"}),
+        ({"n": {"$gt": 2**70}}, set()),
+        ({"n": {"$gte": "2026-05-02"}}, {"day"}),
+        ({"n": {"$lt": "2026-05-02"}}, set()),
+        ({"n": {"$ne": 2}}, {"9", "10", "huge", "day", "none", "list", "without"}),
+        ({"n": None}, {"none", "without"}),
+        ({"n": {"$eq": [1, 2]}}, {"list"}),
+        ({"n": [1, {"$gt": 1}]}, {"list"}),
+        ({"deep": {"a": {"$gte": 9, "$lt": 10}}}, {"9"}),
+    ],
+)
+def test_values_of_other_kinds_fail_a_comparison(
+    memory: Memory, wanted: dict[str, Any], expected: set[str]
+) -> None:
+    """Numbers are compared with numbers and texts with texts; the rest is no match and no error."""
+    store = AnaphoraStore(memory)
+    values = {"2": 2, "9": 9, "10": 10, "huge": 2**70, "day": "2026-05-03", "none": None}
+    for key, value in {**values, "list": [1, 2]}.items():
+        store.put(("a",), key, {"n": value, "deep": {"a": value}})
+    store.put(("a",), "without", {"m": 1})
+    assert set(keys(store.search(("a",), filter=wanted, limit=50))) == expected
+
+
+@pytest.mark.promise("adapters.langgraph")
+@pytest.mark.parametrize("filled", [True, False])
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        {"x": {"$near": 1}},
+        {"x": {"$in": [1]}},
+        {"x": {"$exists": True}},
+        {"x": {"$gt": 1, "y": 2}},
+        {"x": {"$gt": None}},
+        {"x": {"y": [{"$lte": []}]}},
+        {"$and": [{"x": 1}]},
+    ],
+)
+def test_a_filter_that_is_none_is_refused(
+    memory: Memory, filled: bool, wanted: dict[str, Any]
+) -> None:
+    """Also where no item would be compared: otherwise it would be silence."""
+    store = AnaphoraStore(memory)
+    if filled:
+        store.put(("a",), "k", {"z": 1})
     with pytest.raises(FilterError):
-        store.search(("a",), filter={"x": {"$near": 1}})
+        store.search(("a",), filter=wanted)
+
+
+@pytest.mark.promise("adapters.langgraph")
+@pytest.mark.parametrize("name", ["limit", "offset", "max_depth"])
+@pytest.mark.parametrize("count", [-1, True, 1.5, "2"])
+def test_a_count_that_is_none_is_refused(memory: Memory, name: str, count: Any) -> None:
+    """A list cut by a negative count would end too early without a word."""
+    store = AnaphoraStore(memory)
+    fill(store)
+    with pytest.raises(InvalidInput, match=f"^{name}: "):
+        store.list_namespaces(**{name: count})
+    if name == "max_depth":
+        return
+    for query in (None, "tea"):
+        with pytest.raises(InvalidInput, match=f"^{name}: "):
+            store.search((), query=query, **{name: count})

@@ -52,7 +52,11 @@ _WIDER = 4
 # Each searched field is embedded separately, and the best of them is the item's score.
 _APART = f"\n{PAGE}\n"
 _StoredItem = MemoryRecord | MemoryHit
-_ORDER: Final[Mapping[str, Callable[[float, float], bool]]] = {
+Passing = Callable[[Any], bool]
+"""Whether a value passes a condition of a filter."""
+
+_EQUAL: Final = {"$eq": operator.eq, "$ne": operator.ne}
+_ORDER: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
     "$gt": operator.gt,
     "$gte": operator.ge,
     "$lt": operator.lt,
@@ -131,6 +135,8 @@ class AnaphoraStore(BaseStore):
     # Reading.
 
     def _search(self, op: SearchOp) -> list[SearchItem]:
+        _check_counts(op)
+        keep = passing(op.filter) if op.filter else None
         upto = op.offset + op.limit
         # The prefix of the paths of all items under a namespace; a label ends with its quote.
         namespace = list(op.namespace_prefix)
@@ -138,17 +144,17 @@ class AnaphoraStore(BaseStore):
         prefix = _PREFIX + labels + ("," if namespace else "")
         within: dict[str, Any] = {"path": {"startswith": prefix}}
         if op.query and op.query.strip():
-            records, scores = self._closest(op.query, upto, within, op.filter)
+            records, scores = self._closest(op.query, upto, within, keep)
         else:
             # As a dictionary would: the oldest first.
-            records = sorted(self._matching(within, op.filter), key=lambda r: (r.created_at, r.id))
+            records = sorted(self._matching(within, keep), key=lambda r: (r.created_at, r.id))
             scores = {}
         page = records[op.offset : upto]
         self._refresh(page, op.refresh_ttl)
         return [SearchItem(**_fields_of(r), score=scores.get(r.id)) for r in page]
 
     def _closest(
-        self, query: str, upto: int, within: Mapping[str, Any], keep: Mapping[str, Any] | None
+        self, query: str, upto: int, within: Mapping[str, Any], keep: Passing | None
     ) -> tuple[list[_StoredItem], dict[str, float]]:
         """Items by closeness, then those without a score if there is room."""
         if upto < 1:
@@ -169,14 +175,9 @@ class AnaphoraStore(BaseStore):
             items += [item for item in self._matching(within, keep) if item.id not in scores]
         return items, scores
 
-    def _matching(
-        self, within: Mapping[str, Any], keep: Mapping[str, Any] | None
-    ) -> Iterator[MemoryRecord]:
+    def _matching(self, within: Mapping[str, Any], keep: Passing | None) -> Iterator[MemoryRecord]:
         for record in self._current(within):
-            members = record.payload or {}
-            if not keep or all(
-                matches(members.get(name), condition) for name, condition in keep.items()
-            ):
+            if keep is None or keep(record.payload or {}):
                 yield record
 
     def _current(self, within: Mapping[str, Any]) -> Iterator[MemoryRecord]:
@@ -193,6 +194,7 @@ class AnaphoraStore(BaseStore):
                 return
 
     def _namespaces(self, op: ListNamespacesOp) -> list[tuple[str, ...]]:
+        _check_counts(op)
         namespaces = {
             _place(record)[0] for record in self._current({"path": {"startswith": _PREFIX}})
         }
@@ -295,32 +297,65 @@ def _after(now: datetime, minutes: float) -> datetime:
         raise InvalidInput("ttl", minutes, "must end before the year 10000") from None
 
 
-def matches(value: Any, condition: Any) -> bool:
-    """Whether a member of an item passes what the filter says of it. `FilterError` for a bad one.
+def _check_counts(op: SearchOp | ListNamespacesOp) -> None:
+    """`InvalidInput` for a count below 0, by which a list would be cut from its end."""
+    for name in ("limit", "offset", "max_depth"):
+        count = getattr(op, name, None)
+        if count is None and name == "max_depth":
+            continue
+        if isinstance(count, bool) or not isinstance(count, int) or count < 0:
+            raise InvalidInput(name, count, "expected a whole number, 0 or more")
 
-    A value that has no order (None, a word) passes no comparison.
+
+def passing(condition: Any) -> Passing:
+    """What a filter, or its condition for a member, says of a value. `FilterError` for a bad one.
+
+    Numbers and texts of numbers are compared as numbers, other texts as texts. A value that has no
+    order (None, a list) passes no comparison.
     """
     if isinstance(condition, Mapping):
         if any(str(name).startswith("$") for name in condition):
-            return all(
-                _holds(value, str(name), expected_member)
-                for name, expected_member in condition.items()
-            )
-        if not isinstance(value, Mapping):
-            return False
-        return all(
-            matches(value.get(name), expected_member) for name, expected_member in condition.items()
+            all_of = [_comparing(str(name), operand) for name, operand in condition.items()]
+            return lambda value: all(test(value) for test in all_of)
+        members = {name: passing(inner) for name, inner in condition.items()}
+        return lambda value: (
+            isinstance(value, Mapping)
+            and all(test(value.get(name)) for name, test in members.items())
         )
     if isinstance(condition, (list, tuple)):
-        return (
+        places = [passing(inner) for inner in condition]
+        return lambda value: (
             isinstance(value, (list, tuple))
-            and len(value) == len(condition)
-            and all(
-                matches(member, expected_member)
-                for member, expected_member in zip(value, condition, strict=True)
-            )
+            and len(value) == len(places)
+            and all(test(inner) for test, inner in zip(places, value, strict=True))
         )
-    return bool(value == condition)
+    return lambda value: bool(value == condition)
+
+
+def _comparing(name: str, operand: Any) -> Passing:
+    if name in _EQUAL:
+        return lambda value: bool(_EQUAL[name](value, operand))
+    if name not in _ORDER:
+        raise FilterError("filter", name, f"expected one of {', '.join((*_EQUAL, *_ORDER))}")
+    if _in_one_order(operand, operand) is None:
+        raise FilterError(f"filter.{name}", operand, "expected a number or a text")
+
+    def compare(value: Any) -> bool:
+        pair = _in_one_order(value, operand)
+        return pair is not None and _ORDER[name](*pair)
+
+    return compare
+
+
+def _in_one_order(value: Any, operand: Any) -> tuple[Any, Any] | None:
+    """Both as numbers, or both as texts; None where they have no order."""
+    both = (value, operand)
+    try:
+        # Whole numbers stay exact.
+        first, second = (one if isinstance(one, int) else float(one) for one in both)
+    except (TypeError, ValueError):
+        return both if isinstance(value, str) and isinstance(operand, str) else None
+    return first, second
 
 
 def namespace_matches(condition: MatchCondition, namespace: tuple[str, ...]) -> bool:
@@ -335,17 +370,3 @@ def namespace_matches(condition: MatchCondition, namespace: tuple[str, ...]) -> 
     else:
         raise FilterError("match_type", condition.match_type, "expected 'prefix' or 'suffix'")
     return all(pattern in {"*", label} for label, pattern in zip(compared_part, path, strict=True))
-
-
-def _holds(value: Any, name: str, operand: Any) -> bool:
-    if name == "$eq":
-        return bool(value == operand)
-    if name == "$ne":
-        return bool(value != operand)
-    compare = _ORDER.get(name)
-    if compare is None:
-        raise FilterError("filter", name, f"expected one of $eq, $ne, {', '.join(_ORDER)}")
-    try:
-        return compare(float(value), float(operand))
-    except (TypeError, ValueError):
-        return False
