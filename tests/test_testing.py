@@ -88,7 +88,7 @@ def test_every_public_name_is_where_type_checkers_look() -> None:
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("anaphora."):
             shown |= {alias.name: str(node.module) for alias in node.names}
     assert shown == anaphora._LAZY
-    assert anaphora.__all__ == [*sorted({*shown, "__version__"})]
+    assert dir(anaphora) == anaphora.__all__ == [*sorted({*shown, "__version__"})]
     assert all(getattr(anaphora, name) is not None for name in anaphora.__all__)
     with pytest.raises(AttributeError):
         anaphora.NoSuchName  # noqa: B018

@@ -228,3 +228,8 @@ def __getattr__(name: str) -> Any:
     from importlib import import_module
 
     return getattr(import_module(_LAZY[name]), name)
+
+
+def __dir__() -> list[str]:
+    # Without it a prompt would offer the packages that happen to be loaded, and no `Memory`.
+    return __all__
