@@ -174,7 +174,7 @@ def _asked(
 
 
 def _request(server: Server, path: str, question: str, token: str) -> bytes:
-    body = json.dumps({"query": question}).encode()
+    body = json.dumps({"question": question}).encode()
     head = (
         f"POST /v1/{path} HTTP/1.1\r\nHost: {server.host}:{server.port}\r\n"
         f"Authorization: Bearer {token or server.token}\r\nContent-Type: application/json\r\n"

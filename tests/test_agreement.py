@@ -154,8 +154,10 @@ def requested(home: Path) -> dict[str, Any]:
                 return answer.json()
 
             return {
-                "recall": post("recall", query=MEMORY, filters=FILTER, min_score=0.5),
-                "turns": post("conversations/recall", query=TURN, conversation_id="chat", top_k=2),
+                "recall": post("recall", question=MEMORY, filters=FILTER, min_score=0.5),
+                "turns": post(
+                    "conversations/recall", question=TURN, conversation_id="chat", top_k=2
+                ),
                 "context": post("context/recall", focus=FOCUS),
                 "deep": post("deep", question=DEEP),
             }
@@ -185,7 +187,7 @@ def test_one_search_finds_the_same_everywhere(home: Path) -> None:
         wanted = [(hit.kind, hit.id) for hit in memory.search(question)]
         app = server_app(memory, page=None)
         with TestClient(app, base_url="http://127.0.0.1:7411") as client:
-            posted = client.post("/v1/search", json={"query": question}).json()["hits"]
+            posted = client.post("/v1/search", json={"question": question}).json()["hits"]
 
     async def by_tool() -> Any:
         async with connected(home) as session:

@@ -122,7 +122,7 @@ def test_a_tool_stays_within_the_bounds_of_its_call() -> None:
         ("notes", {"limit": 0}),
         ("documents", {"limit": 0}),
         ("pin", {"id": "m_none", "position": 0}),
-        ("recall", {"query": "ferry", "timeout": -1.0}),
+        ("recall", {"question": "ferry", "timeout": -1.0}),
     ],
 )
 def test_a_number_below_the_least_is_refused(
@@ -136,10 +136,11 @@ def test_a_number_below_the_least_is_refused(
 
 
 def test_a_question_is_a_parameter() -> None:
-    """The parameter that holds the question is one of the method's own."""
+    """The parameter that holds the question is one of the method's own, and has one name."""
     for described in OPERATIONS.values():
         if described.question:
             assert described.question in described.function.__code__.co_varnames
+        assert "query" not in described.parameters
         assert not described.falls_back or described.question
 
 

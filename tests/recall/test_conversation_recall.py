@@ -373,11 +373,11 @@ def test_no_turn_makes_a_line_of_the_block(turns: list[tuple[str, str, str]]) ->
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"top_k": 0}, {"top_k": True}, {"budget": -1}, {"mode": "magic"}, {"query": None}],
+    [{"top_k": 0}, {"top_k": True}, {"budget": -1}, {"mode": "magic"}, {"question": None}],
 )
 def test_bad_arguments_are_named(memory: Memory, wrong: dict[str, object]) -> None:
     """An argument that cannot be used raises InvalidInput with its name."""
-    arguments: dict[str, object] = {"query": "salt", **wrong}
+    arguments: dict[str, object] = {"question": "salt", **wrong}
     with pytest.raises(InvalidInput) as caught:
         memory.recall_conversation("chat", **arguments)  # type: ignore[arg-type]
     assert caught.value.what in wrong

@@ -240,7 +240,7 @@ def test_a_conversation_that_is_not_there(somewhere: Path) -> None:
 def test_errors_of_tools_speak_of_their_own_arguments(somewhere: Path) -> None:
     """What a tool refuses is named as its schema has it, though the facade says it otherwise."""
     facade = {
-        "recall_memory": {"query": "query", "top_k": "topK", "min_score": "minScore"},
+        "recall_memory": {"question": "query", "top_k": "topK", "min_score": "minScore"},
         "store_memory": {"text": "content", "payload.a": "payload.a", "supersedes": "supersedes"},
         "recall_conversation": {"conversation id": "conversationId", "budget": "budget"},
         "recall_context": {"include_sources": "includeSources", "focus[1]": "focus[1]"},

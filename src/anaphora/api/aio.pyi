@@ -220,7 +220,7 @@ class AsyncMemory:
     async def recall_conversation(
         self,
         conversation_id: str | None,
-        query: str,
+        question: str,
         *,
         top_k: int = RECALL_TOP_K,
         budget: int = RECALL_BUDGET,
@@ -350,7 +350,7 @@ class AsyncMemory:
 
     async def recall(
         self,
-        query: str,
+        question: str,
         *,
         top_k: int = 3,
         min_score: float | None = None,

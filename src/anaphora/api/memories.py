@@ -110,14 +110,14 @@ class LastingMemories(NamespaceView):
     @operation(
         "read",
         audit=AuditRule("recalled", "memory", lambda recall: ids_of(recall.hits, recall.nearest)),
-        question="query",
+        question="question",
         event="recall",
         falls_back=True,
         http=Http("POST /v1/recall", "Recall memories", repeatable=True, body="Ask"),
     )
     def recall(
         self,
-        query: str,
+        question: str,
         *,
         top_k: int = 3,
         min_score: float | None = None,
@@ -129,7 +129,7 @@ class LastingMemories(NamespaceView):
         read: int | None = None,
         timeout: float | None = None,
     ) -> Recall[MemoryHit]:
-        """The memories that matter for `query`: similarity × decay × reinforcement.
+        """The memories that matter for `question`: similarity × decay × reinforcement.
 
         Notes about projects are memories here like others, of any project. `mode="vector"` is the
         seed's formula to the letter. `filters` (see docs/filters.md) apply before anything is cut,
@@ -149,7 +149,7 @@ class LastingMemories(NamespaceView):
         """
         with span("recall", mode=mode, top_k=top_k):
             return self._services().memory.recall_memories_and_notes.recall(
-                query,
+                question,
                 top_k=top_k,
                 min_score=min_score,
                 filters=filters,

@@ -166,7 +166,7 @@ class Memory(LastingMemories, FeatureCalls):
                 hit.conversation_id for hit in (*recall.hits, *recall.nearest)
             ),
         ),
-        question="query",
+        question="question",
         event="recall",
         falls_back=True,
         http=Http(
@@ -187,7 +187,7 @@ class Memory(LastingMemories, FeatureCalls):
     def recall_conversation(
         self,
         conversation_id: str | None,
-        query: str,
+        question: str,
         *,
         top_k: int = RECALL_TOP_K,
         budget: int = RECALL_BUDGET,
@@ -202,7 +202,7 @@ class Memory(LastingMemories, FeatureCalls):
         read: int | None = None,
         timeout: float | None = None,
     ) -> Recall[TurnHit]:
-        """The turns of one thread (or, with None, of all threads) that matter for `query`.
+        """The turns of one thread (or, with None, of all threads) that matter for `question`.
 
         At most `top_k` hits whose texts cost at most `budget` tokens (ceil of UTF-8 bytes / 4),
         but one hit if there is any; without them, what `ANAPHORA_RECALL_TOP_K` and
@@ -211,7 +211,7 @@ class Memory(LastingMemories, FeatureCalls):
         The first `read` candidates (0 to 64, by default none) are read together with the question,
         which takes some milliseconds each and changes their order among each other.
         With `whole` every turn comes whole: the best in any case, others where they fit.
-        Of a query with a trace, a log or code pasted into it only what asks and what identifies
+        Of a question with a trace, a log or code pasted into it only what asks and what identifies
         that is read. Texts in `exclude` (the live transcript; one text is one) are dropped before
         anything is filled, compared without outer white space. A thread
         that is not there has no turns yet: nothing is recalled.
@@ -236,7 +236,7 @@ class Memory(LastingMemories, FeatureCalls):
             live = (exclude,) if isinstance(exclude, str) else tuple(exclude)
             return self._services().conversation.recall_turns.recall(
                 conversation_id,
-                query,
+                question,
                 top_k=top_k,
                 budget=budget,
                 exclude=live,
@@ -260,7 +260,6 @@ class Memory(LastingMemories, FeatureCalls):
             "Search everything",
             repeatable=True,
             body="SearchQuestion",
-            renamed={"question": "query"},
             folders=("directory",),
         ),
         parameters={

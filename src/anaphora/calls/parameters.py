@@ -103,8 +103,7 @@ PARAMETERS: Final[Mapping[str, Parameter]] = {
     ),
     "other_id": name_parameter("The other memory of the two."),
     "project": name_parameter("Name, id or folder of the project; without one, all."),
-    "query": Parameter(f"{QUERY} A blank query returns nothing."),
-    "question": Parameter(f"{QUERY} A blank query returns nothing."),
+    "question": Parameter(f"{QUERY} A blank question returns nothing."),
     "read": Parameter(
         "How many of the best candidates are read together with the question: 0 (none) to "
         f"{READ_MOST}; in a request {READ_AWAITED} by default. None without a reader "

@@ -151,7 +151,7 @@ class RemoteMemory(RemoteFeatureCalls, Memory):
     def recall_conversation(
         self,
         conversation_id: str | None,
-        query: str,
+        question: str,
         *,
         top_k: int = RECALL_TOP_K,
         budget: int = RECALL_BUDGET,
@@ -171,7 +171,7 @@ class RemoteMemory(RemoteFeatureCalls, Memory):
             check_id(conversation_id)
         arguments = {
             "conversation_id": conversation_id,
-            "query": query,
+            "question": question,
             # Without them the server's configuration holds.
             "top_k": None if top_k is RECALL_TOP_K else top_k,
             "budget": None if budget is RECALL_BUDGET else budget,

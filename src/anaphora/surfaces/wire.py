@@ -151,7 +151,7 @@ def _members(value: Any) -> dict[str, Any]:
 
 
 def recalled_turns(
-    memory: Memory, conversation_id: str | None, query: str, **options: Any
+    memory: Memory, conversation_id: str | None, question: str, **options: Any
 ) -> Recall[TurnHit]:
     """Like `Memory.recall_conversation`, but raises `NotFound` for an unknown conversation.
 
@@ -162,7 +162,7 @@ def recalled_turns(
         for name, option in options.items()
         if option is not None or name not in {"top_k", "budget"}
     }
-    recall = memory.recall_conversation(conversation_id, query, **options)
+    recall = memory.recall_conversation(conversation_id, question, **options)
     if not recall.hits:
         # A conversation with hits exists; only otherwise it has to be looked up.
         refuse_unknown(memory, conversation_id)

@@ -134,7 +134,7 @@ def _has(words: str, data: Any) -> None:
 def _memory(server: Server, _: Path) -> None:
     stored = server.result("POST", "/v1/memories", {"text": _PORT, "path": "staging.port"})
     must(stored["action"] == "added", stored)
-    question = {"query": "which port is staging on?"}
+    question = {"question": "which port is staging on?"}
     _has("5433", server.result("POST", "/v1/recall", question))
     _has("5433", server.result("POST", "/v1/search", question))
     one = f"/v1/memories/{stored['id']}"
@@ -154,7 +154,7 @@ def _conversation(server: Server, _: Path) -> None:
     server.result("POST", "/v1/conversations/travel/turns", turns)
     _has(_FERRY, server.result("GET", "/v1/conversations/travel"))
     _has("travel", server.result("GET", "/v1/conversations"))
-    question = {"query": "when does the ferry leave?"}
+    question = {"question": "when does the ferry leave?"}
     hits = server.result("POST", "/v1/conversations/recall", question)
     _has(_FERRY, hits)
     must(server.ask("GET", "/v1/conversations/no-such-id").status == 404, "it is not 404")
@@ -179,7 +179,7 @@ def _documents(server: Server, _: Path) -> None:
     _has("crane", server.result("GET", "/v1/documents"))
     one = f"/v1/documents/{added['document']['id']}"
     _has("forty tonnes", server.result("GET", f"{one}/sections"))
-    question = {"query": "how much does the crane lift?", "kinds": ["document"]}
+    question = {"question": "how much does the crane lift?", "kinds": ["document"]}
     _has("forty tonnes", server.result("POST", "/v1/search", question))
 
 
@@ -200,7 +200,7 @@ def _care(server: Server, _: Path) -> None:
     _has("anaphora", server.result("GET", "/metrics"))
     chat = b'{"role": "user", "content": "The pilot boat is called Kestrel."}\n'
     server.result("POST", "/v1/import?name=pilot.jsonl", raw=chat)
-    hits = server.result("POST", "/v1/search", {"query": "what is the pilot boat called?"})
+    hits = server.result("POST", "/v1/search", {"question": "what is the pilot boat called?"})
     _has("Kestrel", hits)
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from anaphora.features.audit.values import ABOUT, ACTION, BEFORE, QUESTION, TIP
-from anaphora.surfaces.rest.schemas import Name, Parameters, Query
+from anaphora.surfaces.rest.schemas import Name, Parameters
 from anaphora.values.actions import AuditAction
 
 
@@ -18,7 +18,7 @@ class AuditQuery(Parameters):
     before: Annotated[int, Field(ge=1)] | None = Field(None, description=BEFORE)
     action: Annotated[AuditAction | None, Field(description=ACTION)] = None
     about: Annotated[Name | None, Field(description=ABOUT)] = None
-    question: Annotated[Query | None, Field(description=QUESTION)] = None
+    question: Annotated[str | None, Field(description=QUESTION)] = None
 
 
 class TipQuery(Parameters):

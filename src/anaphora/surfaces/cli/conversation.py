@@ -98,7 +98,7 @@ def show(
 @app.command()
 def recall(
     context: typer.Context,
-    query: Annotated[str, argument(Memory.recall_conversation, "query")],
+    question: Annotated[str, argument(Memory.recall_conversation, "question")],
     conversation_id: Annotated[
         str | None, typer.Option("--in", help="One conversation only (default: all of them).")
     ] = None,
@@ -128,7 +128,7 @@ def recall(
         answer = recalled_turns(
             memory,
             conversation_id,
-            query,
+            question,
             top_k=top_k,
             budget=budget,
             mode=cast(RecallMode, mode),

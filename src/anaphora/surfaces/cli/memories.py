@@ -157,7 +157,7 @@ def remember(
 @app.command()
 def recall(
     context: typer.Context,
-    query: Annotated[str, argument(Memory.recall, "query")],
+    question: Annotated[str, argument(Memory.recall, "question")],
     top_k: Annotated[int, option(Memory.recall, "top_k", "--top-k", "-k")] = 3,
     min_score: Annotated[
         float | None, typer.Option(help="Leave out lower scores; 0 shows the nearest.")
@@ -176,7 +176,7 @@ def recall(
     """Recall memories: similarity × decay × reinforcement."""
     with open_memory(context, warm=mode != "words") as memory:
         answer = memory.recall(
-            query,
+            question,
             top_k=top_k,
             min_score=min_score,
             filters=_filters(filters, tag, type_),

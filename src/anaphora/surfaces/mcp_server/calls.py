@@ -56,7 +56,7 @@ def recall_memory(memory: Memory, arguments: Arguments, context: CallContext) ->
     """Search lasting memories; JSON in the text form, too."""
     hits = memory.recall(**arguments, read=READ_AWAITED)
     answer = _rows(hits, None)
-    excerpts = [render.excerpted(row, arguments["query"]) for row in answer.data]
+    excerpts = [render.excerpted(row, arguments["question"]) for row in answer.data]
     return replace(answer, note=render.JSON_DATA, excerpts=excerpts)
 
 
@@ -94,7 +94,7 @@ def recall_conversation(memory: Memory, arguments: Arguments, context: CallConte
     times = times_between(arguments, memory.local_time)
     options = {"conversation_id": None, **arguments, **times, "read": READ_AWAITED}
     answer = mask(recalled_turns(memory, **options))
-    return _rows(answer, render.turns_text(answer, arguments["query"]))
+    return _rows(answer, render.turns_text(answer, arguments["question"]))
 
 
 def _rows(found: Recall[Any], text: str | None) -> Answer:

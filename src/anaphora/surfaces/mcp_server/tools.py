@@ -117,6 +117,7 @@ _KERNEL: Final = (
             note=STRING,
         ),
         required=("query",),
+        aliases={"query": "question"},
     ),
     Tool(
         "store_memory",
@@ -208,6 +209,7 @@ _KERNEL: Final = (
         ),
         required=("query",),
         by_default=False,
+        aliases={"query": "question"},
     ),
     Tool(
         "save_turns",

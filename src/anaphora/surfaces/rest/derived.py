@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from types import UnionType
-from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Final, Union, get_args, get_origin, get_type_hints
 
 from fastapi import Path
-from pydantic import BaseModel, Field, create_model
+from pydantic import AliasChoices, BaseModel, Field, create_model
 
 from anaphora.api.memory import Memory
 from anaphora.calls.operation import IN_PROCESS, Operation
@@ -26,6 +26,9 @@ from anaphora.surfaces.rest.schemas import Body, DayOrTime, Filters, Parameters,
 from anaphora.surfaces.rest.shapes import ENVELOPES
 from anaphora.surfaces.wire import times_between
 from anaphora.values.conversations import READ_AWAITED, ConfigurableCount
+
+_FORMER: Final = {"question": "query"}
+"""Names that members of a body had before: programs that say them go on working."""
 
 
 def path_parameter(described: Parameter) -> Any:
@@ -145,7 +148,9 @@ def _member(
         kind = Union[kind, None]  # noqa: UP007 - of a type that is only known here
     if isinstance(default, tuple):
         default = list(default)
-    return kind, Field(default, description=described.meaning or None)
+    former = None if in_url else _FORMER.get(parameter.name)
+    names = AliasChoices(parameter.name, former) if former else None
+    return kind, Field(default, description=described.meaning or None, validation_alias=names)
 
 
 def _request_type(parameter: CallParameter, described: Parameter, *, in_url: bool) -> Any:

@@ -68,8 +68,6 @@ DayOrTime = Annotated[
 ]
 Text = Annotated[str, Field(min_length=1, pattern=VISIBLE)]
 Name = Annotated[str, Field(min_length=1, max_length=1024, pattern=VISIBLE)]
-# Bodies have a size limit, so a text in one needs none of its own.
-Query = str
 Tags = Annotated[list[Name], Field(max_length=1_000)]
 Filters = Annotated[
     dict[str, Any] | None,

@@ -115,7 +115,7 @@ async function page(form, signal) {
 /** What a search finds among the memories, best first; what is far from it stays folded. */
 async function searched(values, filters, signal) {
   const { hits } = await api.recall({
-    query: values.q, top_k: PAGE, filters, as_of: values.asof ? `${values.asof}T23:59:59Z` : null, min_confidence: 0,
+    question: values.q, top_k: PAGE, filters, as_of: values.asof ? `${values.asof}T23:59:59Z` : null, min_confidence: 0,
   }, signal);
   const best = Math.max(0, ...hits.map((hit) => hit.similarity));
   const isNear = (hit) => best >= LEAST && ((hit.factors.words ?? 0) > SHARED_WORDS || hit.similarity >= best / 2);

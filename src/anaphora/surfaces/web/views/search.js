@@ -135,7 +135,7 @@ function tiles(stats) {
 async function found(values, signal) {
   const began = performance.now();
   const recall = await api.search({
-    query: values.q, top_k: Number(values.k) || Number(MOST), budget: 20000, kinds: values.kinds.length ? values.kinds : USUAL,
+    question: values.q, top_k: Number(values.k) || Number(MOST), budget: 20000, kinds: values.kinds.length ? values.kinds : USUAL,
     since: values.since ? `${values.since}T00:00:00Z` : null, until: values.until ? `${values.until}T00:00:00Z` : null,
     speaker: values.speaker || null, project: values.project || null, tags: values.tag ? [values.tag] : [],
   }, signal);
