@@ -123,7 +123,7 @@ release-check: setup  ## the same with each extra alone and the how-to pages whe
 	@tools/bring_tools.sh
 	$(BIN)/python -m tools.gate --release $(foreach python,$(or $(PYTHONS),$(INSTALLED_PYTHONS)),--python $(python))
 
-reference: setup  ## build docs/reference from the code (git ignores it)
+reference: setup  ## build docs/reference from the code
 	$(BIN)/python tools/reference.py
 
 docs: reference  ## build the reference and the plugins, and refresh the outputs shown on pages
@@ -171,4 +171,4 @@ train: setup $(if $(filter .train-venv/%,$(TRAINER)),.train-venv/.ready)  ## pre
 	PYTHONPATH=src $(TRAINER) -m tools.models build --run $(RUN) --name $(NAME)
 
 clean:  ## remove what setup, demo and tests made
-	rm -rf docs/reference $(VENV) .wheelhouse .gate .adapters .demo .demo-venv .train-venv .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .wheelhouse .gate .adapters .demo .demo-venv .train-venv .pytest_cache .mypy_cache .ruff_cache .hypothesis

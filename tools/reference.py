@@ -1,11 +1,9 @@
-"""Builds docs/reference/ from the code. Git ignores the folder; `make reference` fills it.
+"""Builds docs/reference/ from the code (`make reference`).
 
-In: the package as it is imported. Out: pages of Markdown, and the stub of the async API, which is
-committed. `--out` builds the pages somewhere else. `--check` writes nothing and fails if the stub
-does not match the code.
+In: the package as it is imported. Out: pages of Markdown, and the stub of the async API; all are
+committed. `--check` writes nothing and fails if one of them does not match the code.
 
     python tools/reference.py
-    python tools/reference.py --out FOLDER
     python tools/reference.py --check
 """
 
@@ -34,38 +32,27 @@ WIDTH: Final = 96
 
 
 def main(arguments: list[str]) -> int:
-    """Write the pages and the stub, or with `--check` compare the stub; 1 if it differs."""
+    """Write the pages and the stub, or with `--check` compare them; 1 if one differs."""
     parser = argparse.ArgumentParser(description="Build docs/reference from the code.")
-    parser.add_argument("--out", type=Path, default=OUT, help="where the pages go")
-    parser.add_argument("--check", action="store_true", help="only compare the async stub")
+    parser.add_argument("--check", action="store_true", help="only compare")
     options = parser.parse_args(arguments)
     # Run as a script, this file sees its own folder but not the one above it.
     sys.path.insert(0, str(ROOT))
     from tools import async_stub
 
-    stub = async_stub.stub()
-    if options.check:
-        if async_stub.PLACE.read_text("utf-8") == stub:
-            return 0
-        print(f"{async_stub.PLACE.name} does not match the code: make reference")
-        return 1
-    _write(async_stub.PLACE, stub)
-    for name in PAGES:
-        _write(options.out / name, page(name))
-    return 0
-
-
-def page(name: str) -> str:
-    """The text of one page of the reference."""
-    return f"{MADE}\n\n{PAGES[name]().strip()}\n"
-
-
-def _write(path: Path, text: str) -> None:
-    if path.exists() and path.read_text("utf-8") == text:
-        return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, "utf-8")
-    print(f"wrote {path.name}")
+    built = {OUT / name: f"{MADE}\n\n{make().strip()}\n" for name, make in PAGES.items()}
+    built[async_stub.PLACE] = async_stub.stub()
+    differing = [
+        path for path, text in built.items() if not path.exists() or path.read_text("utf-8") != text
+    ]
+    for path in differing:
+        if options.check:
+            print(f"{path.relative_to(ROOT)} does not match the code: make reference")
+            continue
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(built[path], "utf-8")
+        print(f"wrote {path.name}")
+    return 1 if options.check and differing else 0
 
 
 def doc_of(thing: object) -> str:
@@ -398,7 +385,7 @@ def rest() -> str:
     ):
         found = create_app(memory, settings=ServerOptions(page=None)).openapi()
     parts = [
-        "# HTTP\n\n`anaphora serve` (extra `server`). The same as OpenAPI 3.1: "
+        "# HTTP\n\n`anaphora serve`. The same as OpenAPI 3.1: "
         "`GET /openapi.json`. Every route takes the header `Anaphora-Namespace` and, where a "
         "token is needed, `Authorization: Bearer …`. Errors are `application/problem+json` with "
         "the statuses of [errors.md](errors.md).\n"
