@@ -7,7 +7,7 @@ COPY . .
 RUN python -m venv /opt/anaphora \
  && sed -n -E 's/^([A-Za-z0-9._-]+==[^ \\]+( ; [^\\]+)?) *\\?$/\1/p' requirements.lock > /tmp/pins.txt \
  && /opt/anaphora/bin/pip install --no-cache-dir --only-binary :all: --no-binary anaphora \
-      --constraint /tmp/pins.txt '.[server,mcp,projects,postgresql,encryption]'
+      --constraint /tmp/pins.txt '.[mcp,postgresql,encryption]'
 
 FROM python:3.13-slim
 # 10001 is nobody's number in the base image. A volume takes the owner of the folder it covers.

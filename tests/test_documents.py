@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import itertools
-import sys
 import zipfile
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -15,7 +14,7 @@ from tests.conftest import Clock
 from tests.document_files import docx, mail, pdf
 
 from anaphora import Memory
-from anaphora.errors import InvalidInput, MissingExtra, NotFound, UnreadableDocument
+from anaphora.errors import InvalidInput, NotFound, UnreadableDocument
 
 LEASE = pdf(
     [
@@ -449,19 +448,6 @@ def test_a_home_that_is_encrypted_later(tmp_path: Path, clock: Clock) -> None:
             assert memory.document_file(kept.id) == LEASE
             assert memory.search("monthly rent", kinds=["document"], min_confidence=0).hits
             assert memory.add_document(LEASE, name="again.pdf").action == "known"
-
-
-@pytest.mark.promise("documents.hostile")
-@pytest.mark.parametrize(("library", "data"), [("pypdf", LEASE), ("mammoth", HANDBOOK)])
-def test_without_the_extra(
-    memory: Memory, monkeypatch: pytest.MonkeyPatch, library: str, data: bytes
-) -> None:
-    """The error names the command that helps; pages, mails and text need nothing."""
-    monkeypatch.setitem(sys.modules, library, None)
-    with pytest.raises(MissingExtra, match=r"\(extra documents\); run: .*\[documents\]"):
-        memory.add_document(data, name="a file")
-    assert memory.documents() == ()
-    assert memory.add_document(PAGE, name="bread.html").action == "added"
 
 
 def test_vectors_come_later(memory: Memory) -> None:

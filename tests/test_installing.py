@@ -169,10 +169,10 @@ def test_quotes_of_windows(tmp_path: Path) -> None:
 
 def test_the_error_names_the_command_of_this_environment() -> None:
     """For an extra, and for a framework without one."""
-    error = MissingExtra("server", "fastapi")
-    assert error.command == install_command("server")
-    assert str(error) == f"fastapi is not installed (extra server); run: {error.command}"
-    assert "server]" in error.command
+    error = MissingExtra("client", "httpx")
+    assert error.command == install_command("client")
+    assert str(error) == f"httpx is not installed (extra client); run: {error.command}"
+    assert "client]" in error.command
     framework = MissingExtra("", "agno")
     assert str(framework) == f"agno is not installed; run: {framework.command}"
     assert framework.command.split()[-1] == "agno" or "--with agno" in framework.command
@@ -238,7 +238,7 @@ def test_a_client_starts_what_will_be_there(
     monkeypatch.setenv("PATH", str(tools))
     found = program_words(cached / "python", windows=False)
     assert found[:2] == [str(uvx), "--from"]
-    assert found[2] == Installation.current().requirement("projects")
+    assert found[2] == Installation.current().requirement()
     assert found[3:] == ["anaphora"]
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(ValueError, match="pipx install "):

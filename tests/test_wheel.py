@@ -16,8 +16,8 @@ ROOT = Path(__file__).resolve().parents[1]
 @pytest.mark.timeout(600)
 @pytest.mark.promise("package.wheel", "cli.documented")
 def test_the_installed_wheel_works_on_every_surface(tmp_path: Path) -> None:
-    """The base, the README's installation and all extras, installed offline out of the built
-    wheel's own declarations, answer on the command line, MCP, hooks, REST and the page."""
+    """The README's installation and all extras, installed offline out of the built wheel's own
+    declarations, answer on the command line, MCP, hooks, REST and the page."""
     done = subprocess.run(
         [sys.executable, "-m", "tools.gate", "--out", tmp_path / "dist"],
         cwd=ROOT,
@@ -27,7 +27,7 @@ def test_the_installed_wheel_works_on_every_surface(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    for environment in ("base", "readme", "everything"):
+    for environment in ("readme", "everything"):
         for surface in ("install", "package", "mcp", "hooks"):
             checked = [
                 line

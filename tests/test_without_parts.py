@@ -153,7 +153,7 @@ def test_without_parsers(tmp_path: Path) -> None:
     (project / "README.md").write_text("# Ferry\n\nA fare is computed from zones.\n")
     without = run(GRAMMARS, INDEX, tmp_path)
     assert "zones" in without["text"]
-    assert any("(extra projects)" in one and "python" in one for one in without["degraded"])
+    assert any("no parsers" in one and "python" in one for one in without["degraded"])
     again = run(GRAMMARS, INDEX, tmp_path)
     assert again["changed"] == 0
     assert again["degraded"] == without["degraded"]

@@ -36,7 +36,7 @@ COMMANDS: Final = ("recall", "remember", "forget")
 AGENT_PLUGINS: Final = "https://agent-plugins.org/schemas/1.0.0"
 MISSING: Final = (
     "The plugin of Anaphora is on, but there is no program `anaphora` on the PATH. "
-    "Install it (uv tool install 'anaphora[projects]', or pipx install) and start again."
+    "Install it (uv tool install anaphora, or pipx install) and start again."
 )
 
 Files = Iterator[tuple[str, str]]

@@ -183,8 +183,7 @@ class Installation:
 
     def _once(self, extra: str, packages: Sequence[str]) -> list[str]:
         """The way to run it once more out of a cache, with what is missing."""
-        extras = ["projects"] if find_spec("tree_sitter") is not None else []
-        extras += [extra] if extra and extra not in extras else []
+        extras = [extra] if extra else []
         if any(part.name == "pipx" for part in self.python.parents):
             return ["pipx", "run", "--spec", self.requirement(*extras), _NAME]
         options = [word for package in packages for word in ("--with", package)]

@@ -55,7 +55,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--source", type=Path, default=ROOT, help="the tree whose wheel is tried")
     parser.add_argument("--python", action="append", help="an interpreter to install for")
     parser.add_argument("--out", type=Path, default=ROOT / "dist", help="where the wheel goes")
-    parser.add_argument("--only", action="append", help="an environment, such as base")
+    parser.add_argument("--only", action="append", help="an environment, such as readme")
     parser.add_argument("--release", action="store_true", help="also what takes longer")
     options = parser.parse_args(words)
     began = time.monotonic()
@@ -90,14 +90,13 @@ def run(gate: Gate) -> Iterator[Report]:
 
 
 def environments(gate: Gate) -> list[Wanted]:
-    """All extras, the README's installation, the tutorial's where it is another one, the base."""
+    """All extras, the README's installation, the tutorial's where it is another one."""
     readme = extras_named((gate.source / README).read_text("utf-8")) or ()
     tutorial = extras_named((gate.source / TUTORIAL).read_text("utf-8")) or ()
     # The one that takes longest first.
     wanted = [Wanted("everything", all_extras(gate.source)), Wanted("readme", readme)]
     if set(tutorial) not in ({*readme}, set()):
         wanted.append(Wanted("tutorial", tutorial))
-    wanted.append(Wanted("base"))
     wanted += release_wanted(gate.source) if gate.release else ()
     return [one for one in wanted if not gate.only or one.name in gate.only]
 
@@ -112,7 +111,7 @@ def try_environment(gate: Gate, wanted: Wanted) -> Report:
     if report.failed:
         return report
     with closing(environment):
-        if wanted.name not in {"everything", "readme", "base", "tutorial"}:
+        if wanted.name not in {"everything", "readme", "tutorial"}:
             try_release(environment, gate.source, report)
             return report
         if wanted.name != "tutorial":
@@ -122,24 +121,20 @@ def try_environment(gate: Gate, wanted: Wanted) -> Report:
                 check_mcp(environment, report)
             with report.surface("hooks"):
                 check_hooks(environment, report)
-        if wanted.name == "everything":
             check_server(environment, report)
         with report.surface("pages"):
-            for page, languages in pages_of(gate.source, wanted):
-                check_page(environment, gate.source, page, report, *languages)
+            for page in pages_of(gate.source, wanted):
+                check_page(environment, gate.source, page, report)
     return report
 
 
-def pages_of(source: Path, wanted: Wanted) -> Iterator[tuple[str, tuple[str, ...]]]:
+def pages_of(source: Path, wanted: Wanted) -> Iterator[str]:
     """The pages to run in an environment: those that name it."""
     if wanted.name == "readme":
-        yield README, ()
-    if wanted.name == "base":
-        # "pip install anaphora adds it to a program's environment".
-        yield README, ("python",)
+        yield README
     named = extras_named((source / TUTORIAL).read_text("utf-8")) or ()
     if set(named) == set(wanted.extras):
-        yield TUTORIAL, ()
+        yield TUTORIAL
 
 
 if __name__ == "__main__":

@@ -63,26 +63,19 @@ def extras_mentioned(page: str) -> tuple[str, ...]:
 
 
 def check_page(
-    environment: Environment,
-    source: Path,
-    page: str,
-    report: Report,
-    *languages: str,
-    resident: bool = True,
+    environment: Environment, source: Path, page: str, report: Report, *, resident: bool = True
 ) -> None:
-    """Run a page from its beginning to its end; with `languages`, blocks of these alone.
+    """Run a page from its beginning to its end.
 
     Without `resident` a hook's work is done when the hook ends, so that a page may ask at once for
     what it has brought in.
     """
-    kinds = f" ({', '.join(languages)})" if languages else ""
-    with report.check(f"{page}{kinds}: every block runs and prints what it should"):
+    with report.check(f"{page}: every block runs and prints what it should"):
         user = environment.user("pages")
         variables = user.variables | ({} if resident else {"ANAPHORA_RESIDENT": "0"})
         done = subprocess.run(
             [sys.executable, "-m", "tools.gate.surfaces.pages", str(source), page,
-             "--bin", str(environment.bin), "--folder", str(user.work / "page"),
-             *(f"--only={language}" for language in languages)],
+             "--bin", str(environment.bin), "--folder", str(user.work / "page")],
             cwd=ROOT, env=variables, capture_output=True, text=True, check=False, timeout=300,
         )  # fmt: skip
         if done.returncode:
@@ -135,7 +128,6 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("page")
     parser.add_argument("--bin", type=Path, required=True)
     parser.add_argument("--folder", type=Path, required=True)
-    parser.add_argument("--only", action="append")
     options = parser.parse_args(words)
     text = (options.source / options.page).read_text("utf-8")
     options.folder.mkdir(parents=True)
@@ -144,8 +136,6 @@ def main(words: Sequence[str] | None = None) -> int:
         home=None
     ) as world:
         for block in blocks(text):
-            if options.only and block.language not in options.only:
-                continue
             failures += _run(world, block)
     return min(failures, 1)
 

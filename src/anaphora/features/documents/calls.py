@@ -53,7 +53,8 @@ class DocumentCalls(NamespaceView):
         unless secrets were taken out of that (`keep_file` True: then, too, False: never).
         `embed=False` leaves the vectors to `ready()`; words are found before. `progress` is called
         with (label, done, total). Raises `UnreadableDocument` where it has no text to be had,
-        `MissingExtra` for PDF and DOCX without the extra `documents`, `InvalidInput`, `StoreError`.
+        `MissingExtra` for an encrypted PDF without the extra `encryption`, `InvalidInput`,
+        `StoreError`.
         """
         from anaphora.features.documents.reading.writing import NewDocument, document_in
 

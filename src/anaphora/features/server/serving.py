@@ -1,7 +1,7 @@
 """The server: memory over HTTP for programs, and the page for people.
 
 A question gets the JSON that every other surface gives. Importing this package imports no web
-framework; `create_app` and `serve` do, and need the extra `server`.
+framework; `create_app` and `serve` do.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from anaphora import __version__
-from anaphora.errors import InvalidInput, MissingExtra
+from anaphora.errors import InvalidInput
 from anaphora.surfaces.rest.options import ServerOptions, is_loopback
 from anaphora.system.environment import environment
 
@@ -42,23 +42,11 @@ def create_app(
 ) -> FastAPI:
     """An ASGI application over an open memory, which stays the caller's to close.
 
-    `tokens` are by default those of the memory's own home. Raises `MissingExtra`.
+    `tokens` are by default those of the memory's own home.
     """
-    need_server()
     from anaphora.features.server.app import build
 
     return build(memory, tokens or memory.tokens, settings or ServerOptions())
-
-
-def need_server() -> Any:
-    """`MissingExtra` unless the libraries of the extra `server` are installed."""
-    try:
-        import fastapi
-        import prometheus_client
-        import uvicorn
-    except ModuleNotFoundError as error:
-        raise MissingExtra("server", error.name or "fastapi") from error
-    return fastapi, prometheus_client, uvicorn
 
 
 def serve(
@@ -85,9 +73,10 @@ def serve(
     `open_to_all` requires none on this machine. With `options.require_token`, and at any other
     address, only created tokens are valid.
 
-    Raises `InvalidInput` for an address that may not be used, `MissingExtra`, `StoreError`.
+    Raises `InvalidInput` for an address that may not be used, `StoreError`.
     """
-    _, _, uvicorn = need_server()
+    import uvicorn
+
     from anaphora.features.server.collecting import short_collections
     from anaphora.features.server.processes import (
         HandedConnections,
@@ -176,9 +165,9 @@ def _announcing_server(
     announce: Callable[[int], None],
 ) -> Server:
     """A server that announces its port, or takes the connections that are handed to it."""
-    _, _, uvicorn = need_server()
+    import uvicorn
 
-    class AnnouncingServer(uvicorn.Server):  # type: ignore[misc,name-defined]
+    class AnnouncingServer(uvicorn.Server):
         async def startup(self, sockets: Any = None) -> None:
             await super().startup(sockets=sockets)
             if not self.started:
@@ -186,7 +175,7 @@ def _announcing_server(
             if handed is not None:
                 config = self.config
                 handed.take_in(
-                    lambda: config.http_protocol_class(
+                    lambda: config.http_protocol_class(  # type: ignore[call-arg]
                         config, self.server_state, self.lifespan.state
                     )
                 )

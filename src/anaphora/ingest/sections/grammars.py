@@ -270,7 +270,7 @@ GRAMMARS: Final[Mapping[str, Grammar]] = {
 
 @cache
 def can_parse(name: str | None) -> bool:
-    """Whether a language of `GRAMMARS` has its parser here: the extra `projects` brings them."""
+    """Whether a language of `GRAMMARS` has its parser here: not every Python has one."""
     grammar = GRAMMARS.get(name) if name else None
     return grammar is not None and None not in (
         find_spec("tree_sitter"),

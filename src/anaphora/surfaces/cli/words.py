@@ -7,7 +7,6 @@ import shutil
 import sys
 import sysconfig
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 
 from anaphora.errors import InvalidInput
@@ -26,8 +25,7 @@ def program_words(
     name = "anaphora.exe" if windows else "anaphora"
     if is_cached(interpreter):
         uvx = shutil.which("uvx")
-        extras = ["projects"] if find_spec("tree_sitter") is not None else []
-        source = Installation.current().requirement(*extras)
+        source = Installation.current().requirement()
         if uvx is None:
             reason = (
                 "it runs from a cache, where a client would not find it for long; "

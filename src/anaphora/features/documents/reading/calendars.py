@@ -6,7 +6,6 @@ from contextlib import suppress
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from anaphora.errors import MissingExtra
 from anaphora.features.documents.reading.base import (
     BROKEN,
     ExtractedDocument,
@@ -30,12 +29,9 @@ _MOST_PEOPLE: Final = 200
 
 
 def read_calendar(data: bytes, reading: Reading, charset: str | None = None) -> ExtractedDocument:
-    """A block for each event or task: title, time, place and people. Raises `UnreadableDocument`,
-    or `MissingExtra`."""
-    try:
-        from icalendar import Component
-    except ImportError as error:
-        raise MissingExtra("documents", "icalendar") from error
+    """A block for each event or task: title, time, place and people. `UnreadableDocument`."""
+    from icalendar import Component
+
     text = decoded(data, charset or "utf-8", reading, "its characters").strip("\ufeff\x00 \r\n")
     try:
         calendars = Component.from_ical(text.rstrip() + "\r\n", multiple=True)

@@ -19,7 +19,7 @@ from xml.etree import ElementTree
 from xml.parsers.expat import ExpatError, ParserCreate
 
 from anaphora.calls.moments import has_utc
-from anaphora.errors import MissingExtra, UnreadableDocument
+from anaphora.errors import UnreadableDocument
 from anaphora.features.documents.reading.base import (
     BROKEN,
     ExtractedDocument,
@@ -61,14 +61,12 @@ with the square of their number."""
 
 
 def read_docx(data: bytes, reading: Reading) -> ExtractedDocument:
-    """The document's body with its lists, tables and notes. `UnreadableDocument`, `MissingExtra`.
+    """The document's body with its lists, tables and notes. `UnreadableDocument`.
 
     Headers and footers of pages, pictures and comments are left out, which is noted.
     """
-    try:
-        import mammoth
-    except ImportError as error:
-        raise MissingExtra("documents", "mammoth") from error
+    import mammoth
+
     _refuse_hostile(data, reading)
     pictures: list[object] = []
 

@@ -20,7 +20,7 @@ from functools import cached_property
 from typing import Any, Final, TypeAlias, cast
 
 from anaphora.calls.moments import has_utc
-from anaphora.errors import MissingExtra, UnreadableDocument
+from anaphora.errors import UnreadableDocument
 from anaphora.features.documents.reading.base import (
     BROKEN,
     BudgetName,
@@ -381,11 +381,6 @@ def _read_attached(file: _File, reading: Reading, read_part: ReadPart) -> list[T
                     file.data, file.charset, attachment_reading, "its characters"
                 ).encode("utf-8", "replace")
             attached_document = read_part(content, attachment_reading)
-    except MissingExtra as error:
-        if error.needs != "icalendar":
-            raise
-        reading.problem(file.place, error)
-        return []
     except TooMuch:
         raise
     except UnreadableDocument as error:

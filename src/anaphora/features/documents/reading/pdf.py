@@ -55,12 +55,10 @@ _MOST_OBJECTS: Final = 1_000
 
 
 def read_pdf(data: bytes, reading: Reading) -> ExtractedDocument:
-    """Every page that has text. `UnreadableDocument`, or `MissingExtra`."""
-    try:
-        from pypdf import PdfReader
-        from pypdf.errors import DependencyError, PyPdfError
-    except ImportError as error:
-        raise MissingExtra("documents", "pypdf") from error
+    """Every page that has text. `UnreadableDocument`, or `MissingExtra` for an encrypted one."""
+    from pypdf import PdfReader
+    from pypdf.errors import DependencyError, PyPdfError
+
     broken_errors = (*BROKEN, PyPdfError)
     try:
         reader = PdfReader(io.BytesIO(data))

@@ -66,7 +66,7 @@ def read_document(name: str, data: bytes, limits: DocumentLimits) -> ExtractedDo
     """The text of a file, and what it tells of itself; `problems` are parts that have none.
 
     Raises `UnreadableDocument` for what is too large, encrypted, damaged, without text or of
-    another format, `MissingExtra` for PDF and DOCX without the extra `documents`.
+    another format, `MissingExtra` for an encrypted PDF without the extra `encryption`.
     """
     reading = Reading(name, limits)
     try:

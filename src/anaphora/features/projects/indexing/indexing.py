@@ -379,8 +379,8 @@ class ProjectIndexer:
         languages = {str(file.language) for file in files if file.parser > BY_LINES}
         if languages:
             reason = (
-                f"{', '.join(sorted(languages))} by lines instead of functions: their parsers are "
-                "not installed (extra projects)"
+                f"{', '.join(sorted(languages))} by lines instead of functions: there are no "
+                "parsers of them for this Python"
             )
             degraded = (Degraded("code", reason), *degraded)
         return IndexReport(
