@@ -237,8 +237,8 @@ class MemoryRecall:
         """What was looked for in the end, and what each index found, and both; `degraded` gets what
         lacked.
 
-        Where nothing is of the times alone that a question asks for, all is looked for: what comes
-        closest is told.
+        Where nothing is of the times alone that a question asks for, all is looked for: what speaks
+        of them in its words is told.
         """
         parts = self._find_candidates(lookup)
         if lookup.within and not any(part.columns.ids for part in parts):
@@ -349,8 +349,7 @@ def _tell_unmet(question: Question, recall: Recall[MemoryHit], *, shown: bool) -
             and not tell_days(hit.text, hit.created_at)
         )
     )
-    nearest = () if hits else recall.hits
-    return replace(recall, hits=hits, nearest=nearest, notices=(*recall.notices, *notices))
+    return replace(recall, hits=hits, notices=(*recall.notices, *notices))
 
 
 def _add_times(question: Question, recall: Recall[MemoryHit], now: datetime) -> Recall[MemoryHit]:
