@@ -130,6 +130,22 @@ def test_it_opens_in_place_and_loses_nothing(
 
 
 @pytest.mark.parametrize("name", FULL)
+def test_an_indexed_folder_that_was_moved_stays_its_project(
+    thaw: Callable[[str], Frozen], name: str
+) -> None:
+    """Its remote tells which one it is, though no build noted that when it was indexed."""
+    frozen = thaw(name)
+    with frozen.open() as memory:
+        (project,) = [one for one in memory.projects() if one.name == "cloned-tides"]
+        notes = memory.notes("cloned-tides")
+        assert memory.notes(str(frozen.folder / "cloned")) == notes != ()
+        report = memory.index_project(frozen.folder / "cloned")
+        assert (report.project, report.name, report.unchanged) == (project.id, "cloned-tides", 3)
+        assert (report.added, report.changed, report.degraded) == (0, 0, ())
+        assert memory.notes("cloned-tides") == notes
+
+
+@pytest.mark.parametrize("name", FULL)
 def test_what_was_forgotten_stays_forgotten(thaw: Callable[[str], Frozen], name: str) -> None:
     """Neither the transcripts nor an export of before bring back what was deleted since."""
     frozen = thaw(name)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import PurePath, PurePosixPath
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 from anaphora.features.projects.recall.evidence import note_memory
@@ -142,9 +142,7 @@ class WarmUpRecall:
         """The project of this name, or those that the folder lies in, if given; else all."""
         projects = self.lane.projects
         if directory is not None:
-            folder = PurePath(directory)
-            roots = {folder, *folder.parents}
-            return tuple(row for row in projects.rows() if PurePath(row.root) in roots)
+            return projects.around(directory)
         return projects.rows() if project is None else (projects.find(project),)
 
     def _recall_topic(
