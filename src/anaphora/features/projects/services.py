@@ -198,6 +198,7 @@ class ProjectServices(FeatureServices):
                 project,
                 services.conversation.recall_tool_calls.of,
                 services.conversation.recall_turns.find_replacing,
+                services.memory.recall_memories_and_notes.find_replacing,
             )
 
         def opening(

@@ -94,7 +94,7 @@ class WarmUpRecall:
         names = {row.id: row.name for row in rows}
         desk = self.standing(directory)
         current = held_memories(desk.records, desk.now)
-        core = self.opening(desk, current)
+        core = desk.mark_replaced(list(self.opening(desk, current)))
         # As much of the core block as its budget holds, and at most half of what is left.
         spared_tokens = remaining.tokens - min(self.core_tokens, remaining.tokens // 2)
         fitting = remaining.take(core, rendered_memory, HEADINGS["core"], len(core), spared_tokens)
@@ -111,7 +111,9 @@ class WarmUpRecall:
         lasting["sessions"] = list(desk.sessions(rules, current))
         for part, heading in HEADINGS.items():
             if part != "core":
-                items = [*notes_by_kind.get(part, ()), *lasting.get(part, ())]
+                items = desk.mark_replaced(
+                    [*notes_by_kind.get(part, ()), *lasting.get(part, ())][: 2 * MOST]
+                )
                 notes[part] = with_tokens(
                     remaining.take(items, rendered_memory, heading, MOST, keep)
                 )
