@@ -143,17 +143,17 @@ class SessionWriter:
     def note_folder(self, project_id: str, root: str) -> None:
         """Note where an indexed project lies, and in which repository, in place of what was known;
         for "" nothing is known any more."""
-        known = self._facts.history(project_id)
+        stored_records = self._facts.history(project_id)
         checkout = checkout_of(root)
         payload = {
             "repository": checkout.name,
             "marks": " ".join(sorted(checkout.marks)),
             "within": checkout.within,
         }
-        if [(record.text, record.payload) for record in known] == [(root, payload)]:
+        if [(record.text, record.payload) for record in stored_records] == [(root, payload)]:
             return
         with self._facts.change(INDEXED_FOLDER) as work:
-            work.erase([record.id for record in known])
+            work.erase([record.id for record in stored_records])
             if root:
                 record = MemoryRecord(
                     self._ids(), root, "semantic", _NO_TIME, _NO_TIME, _NO_TIME, 0,

@@ -117,13 +117,13 @@ class SessionPlaces:
         checkout = self.look(directory)
         ids = self._around(checkout)
         # Where a project was indexed, this tells its part of a repository, whoever was there too.
-        folders = {held.folder: held for held in reversed(self._held) if held.id in ids}
+        folders = {session.folder: session for session in reversed(self._held) if session.id in ids}
         own_folder = folder_key(real_folder(directory))
         ways = {own_folder: ""}
-        for folder, held in folders.items():
-            within = held.within
+        for folder, session in folders.items():
+            within = session.within
             if within is None:
-                within = self.look(held.place.directory).within
+                within = self.look(session.place.directory).within
             if lies_in(f"/{checkout.within}", f"/{within}") and not lies_in(folder, own_folder):
                 ways[folder] = checkout.within[len(within) :].strip("/")
         return ways
@@ -154,8 +154,8 @@ class SessionPlaces:
 
     def after_all_said(self, now: datetime) -> datetime:
         """A time after all that was said of projects: by a clock that is ahead of this one, too."""
-        said = self.facts.with_same_key(PAIRS_KEY)
-        return max((now, *(record.created_at + timedelta(microseconds=1) for record in said)))
+        records = self.facts.with_same_key(PAIRS_KEY)
+        return max((now, *(record.created_at + timedelta(microseconds=1) for record in records)))
 
     def key_of(self, project: str) -> str:
         """What a project is kept by that a person names: its folder, its remote, or a last part.
@@ -224,9 +224,9 @@ class SessionPlaces:
         else:
             return ""
         quoted = f"'{argument}'" if re.search(r"[\s\\]", argument) else argument
-        what = "Sessions" if session.within is None else "Files and notes"
+        kind = "Sessions" if session.within is None else "Files and notes"
         return (
-            f"{what} of {subject} are stored; "
+            f"{kind} of {subject} are stored; "
             f"if this is the same project: anaphora project same {quoted} ."
         )
 

@@ -101,8 +101,8 @@ class SessionReader(BatchReader[NotedCall]):
             raise ValueError("a pair of projects without what was said, or when")
         stored_pairs = conversation.project_facts.with_same_key(PAIRS_KEY)
         payloads = ((pair.created_at, pair.payload or {}) for pair in stored_pairs)
-        known = {(at, payload.get("one"), payload.get("other")) for at, payload in payloads}
-        if (when, first, second) not in known:
+        stored_keys = {(at, payload.get("one"), payload.get("other")) for at, payload in payloads}
+        if (when, first, second) not in stored_keys:
             conversation.sessions.note_pair(first, second, when, same=verdict == "same")
 
     def write(self, batch: Sequence[tuple[int, NotedCall]]) -> None:

@@ -152,12 +152,14 @@ class Projects(NamespaceReader):
     def moved(self, directory: str) -> ProjectRow | None:
         """The project that now lies in a folder, as its own one is gone; None for none."""
         ways = self._folders_around(directory)
-        gone = [
+        moved_rows = [
             row
             for row in self.rows()
             if ways.get(folder_key(row.root)) == "" and not Path(row.root).is_dir()
         ]
-        return max(gone, key=lambda row: (row.indexed_at or row.made_at, row.id), default=None)
+        return max(
+            moved_rows, key=lambda row: (row.indexed_at or row.made_at, row.id), default=None
+        )
 
     def find(self, project: str) -> ProjectRow:
         """The project of this id, name or folder. `NotFound` when there is none."""
