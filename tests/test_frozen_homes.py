@@ -112,12 +112,13 @@ def test_it_opens_in_place_and_loses_nothing(
         shutil.rmtree(frozen.folder / "home" / "index")
     with frozen.open() as memory:
         frozen.check(memory)
+        # An index of another form is no damage.
+        assert [check for check in memory.doctor() if not check.ok] == []
         thread = memory.conversations.list()[0].conversation_id
         memory.conversations.append(thread, "user", NEW, speaker="Later")
         memory.remember(NEW, path="later")
         written = home_answers(memory)
     with frozen.open() as memory:
-        # What an index of another form lacks was written at closing.
         assert [check for check in memory.doctor() if not check.ok] == []
         again = home_answers(memory)
         assert list(lost(written, again)) == []
@@ -126,6 +127,22 @@ def test_it_opens_in_place_and_loses_nothing(
         assert changed == {f"default/thread/{thread}", "default/counts"}
         frozen.ask(memory)
         assert ask(memory, "memories", NEW)[0] == memory.history("later")[0].id
+
+
+@pytest.mark.parametrize("name", FULL)
+def test_an_indexed_folder_that_was_moved_stays_its_project(
+    thaw: Callable[[str], Frozen], name: str
+) -> None:
+    """Its remote tells which one it is, though no build noted that when it was indexed."""
+    frozen = thaw(name)
+    with frozen.open() as memory:
+        (project,) = [one for one in memory.projects() if one.name == "cloned-tides"]
+        notes = memory.notes("cloned-tides")
+        assert memory.notes(str(frozen.folder / "cloned")) == notes != ()
+        report = memory.index_project(frozen.folder / "cloned")
+        assert (report.project, report.name, report.unchanged) == (project.id, "cloned-tides", 3)
+        assert (report.added, report.changed, report.degraded) == (0, 0, ())
+        assert memory.notes("cloned-tides") == notes
 
 
 @pytest.mark.parametrize("name", FULL)

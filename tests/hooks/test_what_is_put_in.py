@@ -685,6 +685,25 @@ def test_a_replaced_value_is_marked(desk: Desk, tmp_path: Path, later: str) -> N
     assert f'{old} (replaced on 2026-11-24 "' in begun
 
 
+@pytest.mark.promise("hooks.marked")
+@pytest.mark.parametrize("kind", ["memory", "note"])
+def test_a_rule_that_a_recall_calls_older_is_marked(desk: Desk, tmp_path: Path, kind: str) -> None:
+    """Though no contradiction was stored: the block and recall have one judge."""
+    tideline, _ = projects(tmp_path)
+    old, new = "Never merge without two reviews.", "One review is enough to merge now."
+    for text, days in ((old, 4), (new, 1)):
+        desk.now = NOW - timedelta(days=days)
+        if kind == "memory":
+            desk.memory.remember(text)
+        else:
+            desk.memory.observe(text, kind="constraint")
+    desk.now = NOW
+    assert desk.memory.ready(60)
+    (found,) = [hit for hit in desk.memory.search(new).hits if hit.text == old]
+    assert (found.current, found.contradicts) == (False, ())
+    assert f'{old} (replaced on 2026-11-24 "{new}")' in desk.start(tideline)
+
+
 @pytest.mark.promise("hooks.once")
 def test_what_opened_a_session_is_not_put_in_again(desk: Desk, tmp_path: Path) -> None:
     """Neither a turn of the last sessions, nor a rule; what was cut off was not given."""
@@ -723,7 +742,7 @@ def test_rules_come_back_after_a_compaction_and_chatter_does_not(
     said = (
         *("hi!", "we round per line, not on the sum", "run the tests", "commit"),
         *("the limit of the queue is 250 jobs", "the limit of the queue is 400 jobs now"),
-        *("commit it, and never put names into messages", "thanks, that's it for today"),
+        *("go vet", "commit it, and never put names into messages", "thanks, that's it for today"),
     )
     for number, text in enumerate(said):
         for role, words in (("user", text), ("assistant", "Good.")):

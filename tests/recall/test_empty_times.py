@@ -51,13 +51,16 @@ EMPTY = {
 def test_a_time_in_which_nothing_lies_is_an_answer(
     opened: Opened, question: str, mode: str
 ) -> None:
-    """No hits, a notice that names the time, and what comes closest beside it."""
+    """No hits, a notice that names the time, and nothing of other times beside it."""
     memory = opened((NOW - timedelta(days=1), PLUMBER))
     found = memory.recall_conversation(None, question, mode=mode)  # type: ignore[arg-type]
     assert found.hits == ()
     assert found.notices == (EMPTY[question],)
-    assert [hit.text for hit in found.nearest] in ([PLUMBER], [])
-    assert memory.search(question).notices == (EMPTY[question],)
+    assert found.nearest == ()
+    memory.remember("The paint shop opened.", created_at=NOW - timedelta(days=3))
+    everything = memory.search(question)
+    assert (everything.hits, everything.nearest) == ((), ())
+    assert EMPTY[question] in everything.notices
 
 
 @pytest.mark.promise("recall.choice")
@@ -89,7 +92,10 @@ def test_a_question_for_more_than_a_time_to_come_gets_no_notice(opened: Opened) 
     assert [hit.text for hit in found] == [PLUMBER]
     assert found.notices == ()
     alone = memory.recall_conversation(None, "what happens tomorrow?")
-    assert (alone.hits, [hit.text for hit in alone.nearest]) == ((), [PLUMBER])
+    assert (alone.hits, alone.nearest) == ((), ())
+    # Who asks for what comes closest gets it.
+    closest = memory.recall_conversation(None, "what happens tomorrow?", min_confidence=0)
+    assert [hit.text for hit in closest] == [PLUMBER]
 
 
 @pytest.mark.promise("search.everything")

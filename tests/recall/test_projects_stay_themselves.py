@@ -9,11 +9,14 @@ import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from subprocess import PIPE, STDOUT
 
 import pytest
+from tests.commands import program
+from tests.sync.devices import devices, settle
 
 from anaphora import Memory, WarmUp
-from anaphora.errors import InvalidInput
+from anaphora.errors import InvalidInput, NotFound
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="without git")
 OURS, THEIRS = "git@example.org:mo/bakery.git", "git@example.org:mo/bakehouse.git"
@@ -24,6 +27,7 @@ SAID = (
     "We decided that the dough timer keeps its state in Redis.",
     "We decided that Mara signs every deploy off.",
 )
+DECIDED = "The ovens are painted blue."
 
 
 def git(folder: Path, *arguments: str | Path) -> None:
@@ -179,8 +183,8 @@ SAME = [
 @pytest.mark.promise("sessions.places")
 @pytest.mark.parametrize(("made", "change"), [row[1:] for row in SAME], ids=[r[0] for r in SAME])
 def test_it_stays_one(desk: Desk, made: object, change: Callable[[Path], object]) -> None:
-    """What was held before a change of folder or repository is shown after it."""
-    folder = desk.code / "bakery"
+    """What was held, indexed and noted before a change of folder or repository is shown after."""
+    folder, memory = desk.code / "bakery", desk.memory
     if made == "bare":
         folder = _bare_worktree(desk.code)
     elif callable(made):
@@ -188,7 +192,38 @@ def test_it_stays_one(desk: Desk, made: object, change: Callable[[Path], object]
     else:
         repository(folder, str(made))
     desk.say("ovens", folder)
-    assert desk.shown(str(change(folder))) == {"ovens"}
+    project = memory.index_project(folder).project
+    note = memory.observe(DECIDED, kind="decision", project=str(folder))
+    new = str(change(folder))
+    assert desk.shown(new) == {"ovens"}
+    assert DECIDED in [decision.text for decision in desk.start(new).decisions]
+    assert memory.notes(new) == (note,)
+    assert memory.observe("Mara keeps the keys.", project=new).project == project
+    if not folder.is_dir() or folder.samefile(new):
+        # Else it is another checkout, with files of its own.
+        assert memory.index_project(new).project == project
+    assert [one.id for one in memory.projects()] == [project]
+
+
+def test_it_stays_one_without_a_session(desk: Desk) -> None:
+    """What was only indexed is known by its repository, its part of one, or by what was said."""
+    old = repository(desk.code / "bakery")
+    parts = [plain(old / "packages" / name) for name in ("one", "two")]
+    loose = plain(desk.code / "loose")
+    ids = [desk.memory.index_project(part).project for part in (*parts, loose)]
+    new, other = old.rename(desk.code / "bakehouse"), loose.rename(desk.code / "other")
+    report = desk.memory.index_project(new)
+    assert report.project not in ids
+    for name, project in zip(("one", "two"), ids, strict=False):
+        assert desk.memory.index_project(new / "packages" / name).project == project
+    assert "Files and notes of a folder named loose" in desk.start(other).question
+    assert f"project same {loose} ." in str(desk.memory.index_project(other).degraded)
+    desk.memory.remove_project(str(other))
+    desk.memory.same_project(str(loose), str(other))
+    assert not desk.start(other).question
+    assert desk.memory.index_project(other).project == ids[-1]
+    desk.memory.remove_project(str(other))
+    assert not desk.start(plain(desk.code / "loose")).question
 
 
 @pytest.mark.parametrize(
@@ -270,6 +305,13 @@ def test_two_stay_two(desk: Desk, make: Callable[[Path], tuple[Path, Path]]) -> 
     assert ("copy" in question) == (make is _copied)
     desk.say("two", two)
     assert (desk.shown(one), desk.shown(two)) == ({"one"}, {"two"})
+    desk.memory.index_project(one)
+    desk.memory.observe(DECIDED, kind="decision", project=str(one))
+    assert DECIDED in [decision.text for decision in desk.start(one).decisions]
+    if not two.is_relative_to(one):
+        assert DECIDED not in [decision.text for decision in desk.start(two).decisions]
+        with pytest.raises(NotFound):
+            desk.memory.notes(str(two))
 
 
 def test_clones_of_a_template_part_with_their_remotes(desk: Desk) -> None:
@@ -377,6 +419,61 @@ def test_places_travel_in_an_export(desk: Desk, tmp_path: Path) -> None:
         assert not third.shown(new)
         assert f"project same {old} ." in third.start(new).question
         assert third.shown(new.rename(old)) == {"ovens"}
+
+
+def test_devices_know_what_was_said(desk: Desk, tmp_path: Path) -> None:
+    """Joined on one device, two projects are one on the other, and apart again: the last statement
+    counts, though its clock is behind."""
+    old, new = plain(desk.code / "bakery"), desk.code / "bakehouse"
+    with devices(tmp_path, 2, lambda number: 3600.0 * number) as memories:
+        laptop, desktop = (Desk(memory, desk.code) for memory in memories)
+        laptop.say("ovens", old)
+        old.rename(new)
+        settle(memories)
+        assert f"project same {old} ." in desktop.start(new).question
+        for sender, same in ((desktop, True), (laptop, False), (desktop, True), (laptop, False)):
+            sender.memory.same_project(str(old), str(new), same=same)
+            settle(memories)
+            for one in (laptop, desktop):
+                assert (one.shown(new), one.start(new).question) == (
+                    {"ovens"} if same else set(),
+                    "",
+                )
+
+
+def test_processes_on_one_database_know_what_was_said(
+    desk: Desk, tmp_path: Path, postgresql_url: str
+) -> None:
+    """Commands of other processes, each with a home of its own, join two projects in PostgreSQL,
+    and take it back."""
+    old, new = plain(desk.code / "bakery"), desk.code / "bakehouse"
+
+    def begin(number: int, *arguments: str) -> subprocess.Popen[str]:
+        environment = os.environ | {
+            "ANAPHORA_HOME": str(tmp_path / f"home{number}"),
+            "ANAPHORA_DATABASE": postgresql_url,
+            "ANAPHORA_EMBEDDER": "hashing",
+        }
+        command = [*program(), "project", *arguments, str(old), "."]
+        return subprocess.Popen(
+            command, cwd=new, env=environment, text=True, stdout=PIPE, stderr=STDOUT
+        )
+
+    with Memory.open(tmp_path / "here", database=postgresql_url, embedder="hashing") as memory:
+        here = Desk(memory, desk.code)
+        here.say("ovens", old)
+        project = memory.index_project(old).project
+        old.rename(new)
+        assert here.shown(new) == set()
+        both = [begin(number, "same") for number in range(2)]
+        told = [process.communicate()[0] for process in both]
+        assert [process.returncode for process in both] == [0, 0], told
+        assert "are one project; 1 session" in told[0]
+        assert here.shown(new) == {"ovens"}
+        assert memory.index_project(new).project == project
+        told_apart, _ = begin(0, "apart").communicate()
+        assert "are two projects" in told_apart
+        assert here.shown(new) == set()
 
 
 def test_labels_of_two_projects_of_one_name(desk: Desk) -> None:

@@ -138,10 +138,10 @@ class ConversationServices(ServiceGroup):
 
     @service
     def project_facts(self) -> Records:
-        """What was said of two projects, and the marks of sessions' repositories."""
-        from anaphora.store.records.rows import PROJECT_PAIR, SESSION_MARK
+        """What was said of two projects, the marks of sessions' repositories, indexed folders."""
+        from anaphora.store.records.rows import INDEXED_FOLDER, PROJECT_PAIR, SESSION_MARK
         from anaphora.store.records.store import Records
 
         services = self.services
-        kinds = (PROJECT_PAIR, SESSION_MARK)
+        kinds = (PROJECT_PAIR, SESSION_MARK, INDEXED_FOLDER)
         return Records(services.truth, services.namespace, services.rows_sealer, kinds=kinds)

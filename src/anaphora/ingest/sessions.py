@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Final
 from anaphora.ingest.secrets.redacting import redact
 from anaphora.store.namespace import portions
 from anaphora.store.records.rows import (
+    FOLDERS_KEY,
+    INDEXED_FOLDER,
     MARKS_KEY,
     PAIRS_KEY,
     PROJECT_PAIR,
@@ -53,7 +55,7 @@ class NotedCall:
 class SessionWriter:
     """Keeps places and tool calls of the sessions of one namespace. `ids` are new record ids.
 
-    `facts` are the records of what was said of two projects, and of marks.
+    `facts` are the records of what was said of two projects, of marks and of indexed folders.
     """
 
     def __init__(
@@ -138,9 +140,31 @@ class SessionWriter:
             if is_new or new_place != old_place:
                 self._sidecar.note_place(conversation_id, new_place)
 
+    def note_folder(self, project_id: str, root: str) -> None:
+        """Note where an indexed project lies, and in which repository, in place of what was known;
+        for "" nothing is known any more."""
+        stored_records = self._facts.history(project_id)
+        checkout = checkout_of(root)
+        payload = {
+            "repository": checkout.name,
+            "marks": " ".join(sorted(checkout.marks)),
+            "within": checkout.within,
+        }
+        if [(record.text, record.payload) for record in stored_records] == [(root, payload)]:
+            return
+        with self._facts.change(INDEXED_FOLDER) as work:
+            work.erase([record.id for record in stored_records])
+            if root:
+                record = MemoryRecord(
+                    self._ids(), root, "semantic", _NO_TIME, _NO_TIME, _NO_TIME, 0,
+                    path=project_id, payload=payload,
+                )  # fmt: skip
+                work.add(record, FOLDERS_KEY)
+
     def note_pair(self, one: str, other: str, at: datetime, *, same: bool) -> None:
         """Keep that two projects, by their keys, are one, or that they are not."""
-        text, payload = "same" if same else "apart", {"one": one, "other": other}
+        # With its time: what is said again later is another statement, on other devices as well.
+        text, payload = "same" if same else "apart", {"one": one, "other": other, "at": str(at)}
         record = MemoryRecord(self._ids(), text, "semantic", at, at, at, 0, payload=payload)
         with self._facts.change(PROJECT_PAIR) as work:
             work.add(record, PAIRS_KEY)

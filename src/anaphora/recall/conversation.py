@@ -207,6 +207,9 @@ class ConversationRecall:
         narrowing = narrow_by_times(view.table, rows, question, named_turns, now)
         if silent_times is not None:
             silent_times.extend(narrowing.notices)
+        if narrowing.empty and floor > 0:
+            # What was said at other times is no near answer to a question for a time alone.
+            return Recall((), degradations, notices=notices + narrowing.notices)
         run = QuestionRun(
             view,
             narrowing.rows,
@@ -228,8 +231,6 @@ class ConversationRecall:
         meant_notices = tell_meant(((hit.text, hit.ts) for hit in answer.hits), question.times)
         notices += narrowing.notices + answer.notices + coming
         recall = Recall(answer.hits, degradations, notices=notices)
-        if narrowing.empty and floor > 0:
-            return replace(recall, hits=(), nearest=answer.hits)
         # A question for nothing but a time is answered by anything said then.
         recall = with_floor(recall, answer.answered, limits.floor)
         return (

@@ -25,7 +25,15 @@ from anaphora.rank.replacement import PairJudge, judge_pairs
 from anaphora.rank.silence import CALIBRATED_FOR, FACT_FLOOR
 from anaphora.rank.statements import words_of
 from anaphora.reading.inputs import statement_text
-from anaphora.recall.currency import COMPARABLE, GROUPS, RELATED, Candidate, Placed, order_hits
+from anaphora.recall.currency import (
+    COMPARABLE,
+    GROUPS,
+    RELATED,
+    Candidate,
+    Placed,
+    find_replacing,
+    order_hits,
+)
 from anaphora.recall.former import REASON, PastAsked, read_chains, with_chain
 from anaphora.recall.likelihood import with_floor
 from anaphora.recall.narrowing import days_of, tell_coming, tell_meant
@@ -231,14 +239,27 @@ class MemoryRecall:
             recall = with_floor(recall, answer.answered, lowest)
         return _add_times(question, recall, moment)
 
+    def find_replacing(self, record_ids: Sequence[str]) -> dict[str, RelatedMemory]:
+        """What replaced memories and notes, by their ids, as the same are marked when they are
+        recalled. What holds is not among them."""
+        from anaphora.index.memories.state import MemoryQuery
+
+        # As near to what is asked as any; with a vector for the cosines between two of them.
+        vector = np.zeros(self.embedder.dimensions, np.float32)
+        lookup = MemoryQuery(self.clock(), len(record_ids), vector, every=True)
+        keep = parse({"id": {"in": list(record_ids)}})
+        candidates = _join(*self._find_candidates(replace(lookup, keep=keep)))
+        question = prepare("", self.clock)
+        return _AnswerBuilder(self, question, lookup, True, False, 0, candidates).replacing()
+
     def _search(
         self, lookup: MemoryQuery, every: bool, degraded: list[Degraded]
     ) -> tuple[MemoryQuery, tuple[Candidates, ...], Candidates]:
         """What was looked for in the end, and what each index found, and both; `degraded` gets what
         lacked.
 
-        Where nothing is of the times alone that a question asks for, all is looked for: what comes
-        closest is told.
+        Where nothing is of the times alone that a question asks for, all is looked for: what speaks
+        of them in its words is told.
         """
         parts = self._find_candidates(lookup)
         if lookup.within and not any(part.columns.ids for part in parts):
@@ -349,8 +370,7 @@ def _tell_unmet(question: Question, recall: Recall[MemoryHit], *, shown: bool) -
             and not tell_days(hit.text, hit.created_at)
         )
     )
-    nearest = () if hits else recall.hits
-    return replace(recall, hits=hits, nearest=nearest, notices=(*recall.notices, *notices))
+    return replace(recall, hits=hits, notices=(*recall.notices, *notices))
 
 
 def _add_times(question: Question, recall: Recall[MemoryHit], now: datetime) -> Recall[MemoryHit]:
@@ -477,6 +497,25 @@ class _AnswerBuilder:
                 context = _HitContext(candidate, versions, related_ids, shown_once)
                 hits.append(_make_hit(record, scores, candidate.index, context))
         return self._add_former(hits, top_k, least)
+
+    def replacing(self) -> dict[str, RelatedMemory]:
+        """What replaced the memories that were found, by their ids."""
+        judge = pair_judge(self._lane.reader, self._lane.judge, "facts")
+
+        def look_up(best: Candidate, _: object) -> Iterator[tuple[Candidate, float]]:
+            for hit, near in self._find_related(self._candidates[best.index], ()):
+                yield replace(hit, score=1.0, meaning=1.0), near
+
+        self._make_candidates(range(len(self._found.columns.ids)))
+        replaced = {}
+        for candidate in tuple(self._candidates.values()):
+            newer = find_replacing(replace(candidate, score=1.0, meaning=1.0), look_up, judge)
+            if newer is not None:
+                record = self._read[self._get_id(newer.index)]
+                replaced[self._get_id(candidate.index)] = RelatedMemory(
+                    record.id, record.text, record.created_at
+                )
+        return replaced
 
     def _add_former(self, hits: list[MemoryHit], top_k: int, least: float) -> tuple[MemoryHit, ...]:
         """The hits with the former values of their paths; first the one that is asked for."""

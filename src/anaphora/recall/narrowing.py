@@ -254,9 +254,13 @@ def drop_unmet(
         f" {days_of(span)} (": names.dated
         for span, names in zip(question.times, question.time_names, strict=True)
     }
-    for notice in notices:
-        tokens = {token for days, names in by_days.items() if days in notice for token in names}
-        held = (index_text(text, None, in_speakers_zone(at)).tokens for text, at in texts)
+    tokens_by_notice = {
+        notice: {token for days, names in by_days.items() if days in notice for token in names}
+        for notice in notices
+    }
+    read_texts = texts if any(tokens_by_notice.values()) else ()
+    held = [index_text(text, None, in_speakers_zone(at)).tokens for text, at in read_texts]
+    for notice, tokens in tokens_by_notice.items():
         if not tokens or all(map(tokens.isdisjoint, held)):
             yield notice
 

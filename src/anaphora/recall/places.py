@@ -11,18 +11,20 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from anaphora.errors import InvalidInput
 from anaphora.language.names import composed
-from anaphora.store.records.rows import MARKS_KEY, PAIRS_KEY
+from anaphora.store.records.rows import FOLDERS_KEY, MARKS_KEY, PAIRS_KEY
 from anaphora.system.repositories import (
     Checkout,
     checkout_of,
     folder_key,
     is_folder,
     lies_in,
+    real_folder,
     remote_name,
     users_folder,
 )
@@ -40,48 +42,60 @@ _SEPARATOR: Final = re.compile(r"[/\\]")
 
 @dataclass(frozen=True, slots=True)
 class _Held:
-    """Where a session was held, as keys: its folder, what that belonged to, the marks of this."""
+    """Where a session was held, or a project indexed, as keys: its folder, what that belonged to,
+    the marks of this; `within` is the indexed part of a repository, None for a session."""
 
     id: str
     folder: str
     name: str
     marks: frozenset[str]
     place: SessionPlace
+    within: str | None
 
 
 @dataclass(slots=True)
 class SessionPlaces:
     """The places of the sessions of one namespace, read again when one was written.
 
-    `facts` are the records of what was said of two projects, and of marks.
+    `facts` are the records of what was said of two projects, of marks and of indexed folders.
     """
 
     sidecar: Sidecar
     facts: Records
     look: Callable[[str], Checkout] = checkout_of
-    _version: int = -1
+    _version: tuple[int, ...] = ()
     _known: dict[str, SessionPlace] = field(default_factory=dict)
     _held: tuple[_Held, ...] = ()
 
     def all(self) -> dict[str, SessionPlace]:
         """Every session with a known place, by conversation id."""
-        version = self.sidecar.places_version()
+        indexed = self.facts.with_same_key(FOLDERS_KEY)
+        version = (self.sidecar.places_version(), *sorted(folder.seq for folder in indexed))
         if version != self._version:
             self._known, self._version = self.sidecar.places(), version
-            marks, home = self.marks(), users_folder()
+            payloads = {str(folder.path): folder.payload or {} for folder in indexed}
+            places = {
+                str(folder.path): SessionPlace(
+                    directory=folder.text, repository=payloads[str(folder.path)]["repository"]
+                )
+                for folder in indexed
+            }
+            marks = self.marks() | {key: payload["marks"] for key, payload in payloads.items()}
+            home = users_folder()
             of_user = {_key(self.look(home).name), _key(home)}
             self._held = tuple(
                 _Held(
-                    conversation_id,
+                    held_id,
                     folder := folder_key(where.directory),
                     # In a repository of the user's whole folder it is a folder alone.
                     name
                     if (name := _key(where.repository)) not in of_user or folder == _key(home)
                     else "",
-                    frozenset(marks.get(conversation_id, "").split()),
+                    frozenset(marks.get(held_id, "").split()),
                     where,
+                    payloads.get(held_id, {}).get("within"),
                 )
-                for conversation_id, where in self._known.items()
+                for held_id, where in (places | self._known).items()
             )
         return self._known
 
@@ -92,7 +106,27 @@ class SessionPlaces:
 
     def around(self, directory: str) -> frozenset[str]:
         """The sessions of the project that a folder lies in; of the folder, if it is in none."""
-        return self._around(self.look(directory)) if directory else frozenset()
+        around = self._around(self.look(directory)) if directory else frozenset()
+        return around.intersection(self._known)
+
+    def folders_around(self, directory: str) -> dict[str, str]:
+        """The folders, as keys, in which projects may have been indexed that a folder is of.
+
+        Each with the way to it within such a project.
+        """
+        checkout = self.look(directory)
+        ids = self._around(checkout)
+        # Where a project was indexed, this tells its part of a repository, whoever was there too.
+        folders = {session.folder: session for session in reversed(self._held) if session.id in ids}
+        own_folder = folder_key(real_folder(directory))
+        ways = {own_folder: ""}
+        for folder, session in folders.items():
+            within = session.within
+            if within is None:
+                within = self.look(session.place.directory).within
+            if lies_in(f"/{checkout.within}", f"/{within}") and not lies_in(folder, own_folder):
+                ways[folder] = checkout.within[len(within) :].strip("/")
+        return ways
 
     def of_project(self, project: str) -> frozenset[str]:
         """The sessions of a project by its folder, its repository, or the last part of either."""
@@ -112,19 +146,25 @@ class SessionPlaces:
         """What was said last of each pair of projects."""
         records = self.facts.with_same_key(PAIRS_KEY)
         return {
-            frozenset(map(str, (record.payload or {}).values())): record.text == "same"
+            frozenset(str((record.payload or {}).get(end)) for end in ("one", "other")): (
+                record.text == "same"
+            )
             for record in sorted(records, key=lambda record: (record.created_at, record.id))
         }
+
+    def after_all_said(self, now: datetime) -> datetime:
+        """A time after all that was said of projects: by a clock that is ahead of this one, too."""
+        records = self.facts.with_same_key(PAIRS_KEY)
+        return max((now, *(record.created_at + timedelta(microseconds=1) for record in records)))
 
     def key_of(self, project: str) -> str:
         """What a project is kept by that a person names: its folder, its remote, or a last part.
 
         `InvalidInput` where no session was held, and for a name that several have.
         """
-        self.all()
         # A repository is kept by its folder: its remote may change.
         key = self.look(project).key if is_folder(project) else remote_name(project)
-        if self.of_key(key) or _is_there(project):
+        if self._around(self._named(key)) or _is_there(project):
             return key
         name = _comparable(project)
         keys = {
@@ -140,16 +180,17 @@ class SessionPlaces:
 
     def of_key(self, key: str) -> frozenset[str]:
         """The sessions of a project by what it is kept by."""
-        return self._around(self._named(key))
+        return self._around(self._named(key)).intersection(self._known)
 
     def question(self, directory: str) -> str:
-        """A line about sessions that may be of the project around a folder, which has none; or "".
+        """A line about what may be of the project around a folder, which has no session; or "".
 
         Of a repository that this one was copied from; of another one that lay here; of a folder of
         this name, or beside it, that is gone.
         """
         checkout = self.look(directory)
-        if self._around(checkout):
+        own_ids = self._around(checkout)
+        if own_ids.intersection(self._known):
             return ""
         name, beside = last_part(checkout.key).casefold(), _parent(checkout.key)
         # The last written first, and those of the same name before others.
@@ -162,6 +203,7 @@ class SessionPlaces:
             for session in reversed(self._held):
                 if (
                     session.folder
+                    and session.id not in own_ids
                     and is_asked(session)
                     and (line := self._asked(session, checkout))
                 ):
@@ -173,19 +215,19 @@ class SessionPlaces:
         if frozenset((session.folder, checkout.key)) in self.said():
             return ""
         if self._is_at(session, checkout):
-            subject, argument = "Sessions of another repository that lay in this folder", "."
+            subject, argument = "another repository that lay in this folder", "."
         elif not _is_there(folder):
-            subject = (
-                f"Sessions of a folder named {last_part(folder)} at {folder} (no longer there)"
-            )
+            subject = f"a folder named {last_part(folder)} at {folder} (no longer there)"
             argument = folder
         elif session.marks & checkout.marks:
-            subject, argument = f"Sessions of {folder}, of which this repository is a copy,", folder
+            subject, argument = f"{folder}, of which this repository is a copy,", folder
         else:
             return ""
         quoted = f"'{argument}'" if re.search(r"[\s\\]", argument) else argument
+        kind = "Sessions" if session.within is None else "Files and notes"
         return (
-            f"{subject} are stored; if this is the same project: anaphora project same {quoted} ."
+            f"{kind} of {subject} are stored; "
+            f"if this is the same project: anaphora project same {quoted} ."
         )
 
     def _around(self, checkout: Checkout) -> frozenset[str]:

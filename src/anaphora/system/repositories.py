@@ -27,13 +27,14 @@ class Checkout:
     folder itself; as keys (`folder_key`). `home` is that of the main repository, "" for a folder in
     none. `remote` is the remote as host and path; "" without one. `marks` travel with the
     repository's own files when it is renamed or moved: any one that is common to two tells that
-    they are one, or that one is a copy.
+    they are one, or that one is a copy. `within` is the way to the folder from the top; "" for it.
     """
 
     folders: frozenset[str] = frozenset()
     home: str = ""
     remote: str = ""
     marks: frozenset[str] = frozenset()
+    within: str = ""
 
     @property
     def name(self) -> str:
@@ -100,7 +101,8 @@ def checkout_of(directory: str) -> Checkout:
         folders = (top, main, home, *trees, *(w for w in written if w.resolve() == top))
         remote = _remote(main)
         keys = frozenset(folder_key(str(folder)) for folder in folders)
-        return Checkout(keys, str(home), remote, frozenset(_marks(main)))
+        within = real.relative_to(top).as_posix().removeprefix(".")
+        return Checkout(keys, str(home), remote, frozenset(_marks(main)), within)
     except OSError:
         return Checkout(itself)
 

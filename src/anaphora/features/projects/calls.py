@@ -127,8 +127,8 @@ class ProjectCalls(NamespaceView):
         places = services.conversation.session_places
         first, second = places.key_of(project), places.key_of(other)
         if places.said().get(frozenset((first, second))) != same:
-            sessions = services.conversation.sessions
-            sessions.note_pair(first, second, services.clock(), same=same)
+            at = places.after_all_said(services.clock())
+            services.conversation.sessions.note_pair(first, second, at, same=same)
         return ProjectPair(first, second, same, len(places.of_key(first)))
 
     @operation("write", http=Http("DELETE /v1/projects/{project}", part="sections"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Final, cast
+from typing import Annotated, cast
 
 import typer
 from rich.console import Console
@@ -145,27 +145,22 @@ def remove(
     present(report, f"removed {project}: {counted(sections, 'section')}", as_json=as_json)
 
 
-_PROJECT: Final = "Its folder, its remote, or the last part of either."
-_OTHER: Final = "The other one; without it, the folder that this is run in."
+_One = Annotated[str, typer.Argument(help="Its folder, its remote, or the last part of either.")]
+_Other = Annotated[
+    str,
+    typer.Argument(help="The other one; without it, the folder that this is run in."),
+]
 
 
 @app.command()
-def same(
-    context: typer.Context,
-    project: Annotated[str, typer.Argument(help=_PROJECT)],
-    other: Annotated[str, typer.Argument(help=_OTHER)] = ".",
-    as_json: Json = False,
-) -> None:
+def same(context: typer.Context, project: _One, other: _Other = ".", as_json: Json = False) -> None:
     """Say that two folders or repositories are one project: it was renamed, moved or copied."""
     _say(context, project, other, same=True, as_json=as_json)
 
 
 @app.command()
 def apart(
-    context: typer.Context,
-    project: Annotated[str, typer.Argument(help=_PROJECT)],
-    other: Annotated[str, typer.Argument(help=_OTHER)] = ".",
-    as_json: Json = False,
+    context: typer.Context, project: _One, other: _Other = ".", as_json: Json = False
 ) -> None:
     """Say that two folders or repositories are two projects; it also takes back `same`."""
     _say(context, project, other, same=False, as_json=as_json)

@@ -47,7 +47,8 @@ class ProjectServices(FeatureServices):
         from anaphora.features.projects.store.store import Projects
 
         services = self.services
-        return Projects(services.truth, services.namespace, services.rows_sealer)
+        around = services.conversation.session_places.folders_around
+        return Projects(services.truth, services.namespace, services.rows_sealer, around)
 
     @service
     def graph(self) -> Graph:
@@ -120,6 +121,8 @@ class ProjectServices(FeatureServices):
             services.embedder,
             clock=services.clock,
             ids=services.ids,
+            note_folder=services.conversation.sessions.note_folder,
+            question=services.conversation.session_places.question,
         )
 
     @service
@@ -184,10 +187,9 @@ class ProjectServices(FeatureServices):
             _, view = services.conversation.turn_index.synced_view(None, embed="none")
             project = EVERYTHING
             if directory is not None:
-                names_by_root = {row.root: row.name for row in self.store.rows()}
-                project = project_around(
-                    directory, services.conversation.session_places, names_by_root
-                )
+                own_rows = self.store.around(directory)
+                indexed = {row.name: row in own_rows for row in self.store.rows()}
+                project = project_around(directory, services.conversation.session_places, indexed)
             return StandingContext(
                 services.memory.records,
                 services.conversation.threads,
@@ -196,6 +198,7 @@ class ProjectServices(FeatureServices):
                 project,
                 services.conversation.recall_tool_calls.of,
                 services.conversation.recall_turns.find_replacing,
+                services.memory.recall_memories_and_notes.find_replacing,
             )
 
         def opening(

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.errors import AnaphoraError
-from anaphora.index.words.segment import WORD_INDEX_ERRORS, Segment
+from anaphora.index.words.segment import WORD_INDEX_ERRORS, OtherForm, Segment
 from anaphora.index.words.writing import (
     CutShort,
     IndexedDocument,
@@ -81,10 +81,13 @@ class WordFile:
         return None
 
     def problem(self) -> str | None:
-        """The problem with the file, None if it is well or there is none."""
+        """The problem with the file, None if it is well or there is none.
+
+        One of another form is none: it is read anew from the database.
+        """
         try:
             Segment(self._path, self._form)
-        except FileNotFoundError:
+        except (FileNotFoundError, OtherForm):
             pass
         except WORD_INDEX_ERRORS as error:
             return str(error)

@@ -26,6 +26,11 @@ from anaphora.index.words.vocabulary import Vocabulary
 WORD_INDEX_ERRORS: Final = (ValueError, OSError, KeyError, TypeError, IndexError)
 """Errors of a file that is torn, gone or of another form."""
 
+
+class OtherForm(ValueError):
+    """A whole file as another build writes it, or that is sealed in another way."""
+
+
 FORM: Final = "9"
 WORD: Final = 8
 LINES_OF_DOCUMENTS: Final = ("keys", "readings")
@@ -64,7 +69,7 @@ class Segment:
         at = 2 * WORD + int(sum_and_size[1])
         header = json.loads(self._bytes[2 * WORD : at].tobytes())
         if header["form"] != FORM + form:
-            raise ValueError("the word index on disk is of another form")
+            raise OtherForm("the word index on disk is of another form")
         self.generation, self.upto = str(header["generation"]), int(header["upto"])
         self.columns: Columns = {}
         for name, dtype, shape in header["columns"]:

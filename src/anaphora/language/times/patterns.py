@@ -72,6 +72,7 @@ class Patterns:
         self._parts = _make_parts(language)
         edge = r"\S" if self.by_words else r"\w"
         self._bounds = (rf"(?<!{edge})", rf"(?!{edge})") if self.spaced else ("", "")
+        self._cues: dict[str, re.Pattern[str]] = {}
         self.signs = self._compile_bounded(times["signs"]) if "signs" in times else None
 
     @cached_property
@@ -108,30 +109,15 @@ class Patterns:
         bound = r"\b" if self.spaced else ""
         return self._compile(f"{bound}(?:{_any(*self._times.get('near', ()))}){bound}")
 
-    @cached_property
-    def happened(self) -> re.Pattern[str]:
-        """What shows that a text tells of what is past."""
-        return self._compile_bounded(_any(*self._times.get("happened", ())))
-
-    @cached_property
-    def usual(self) -> re.Pattern[str]:
-        """What shows that a text tells what holds on many days."""
-        return self._compile_bounded(_any(*self._times.get("usual", ())))
-
-    @cached_property
-    def lasting(self) -> re.Pattern[str]:
-        """What shows that a text tells how long something lasts: "in three days"."""
-        return self._compile_bounded(_any(*self._times.get("lasting", ())))
-
-    @cached_property
-    def future(self) -> re.Pattern[str]:
-        """What tells that a text is about the future."""
-        return self._compile_bounded(_any(*self._times.get("future", ())))
-
-    @cached_property
-    def past(self) -> re.Pattern[str]:
-        """What tells that it is not."""
-        return self._compile_bounded(_any(*self._times.get("past", ())))
+    def tells(self, text: str, *cues: str) -> bool:
+        """Whether a text holds what a list of the table has: `happened`, `past`, `future`, `usual`
+        or `lasting`."""
+        for cue in cues:
+            if cue not in self._cues:
+                self._cues[cue] = self._compile_bounded(_any(*self._times.get(cue, ())))
+            if self._cues[cue].search(text):
+                return True
+        return False
 
     @cached_property
     def sides(self) -> Affixes[str]:

@@ -195,7 +195,7 @@ class _TimeReader:
     def read(self, now: datetime, digits: bool) -> list[_Named]:
         """The times that the text names, asked at `now`, in their order."""
         patterns, text = self.patterns, self.text
-        asks_forward = bool(patterns.future.search(text)) and not patterns.past.search(text)
+        asks_forward = patterns.tells(text, "future") and not patterns.tells(text, "past")
         phrases = (phrase for phrase in patterns.phrases if digits or phrase.kind != "numeric")
         readings = sorted(
             self._all(Asked(now, asks_forward), phrases),
@@ -211,10 +211,10 @@ class _TimeReader:
     def read_told(self, now: datetime) -> Iterator[Days]:
         """The days that the text, told at `now`, means without writing them out."""
         patterns, text = self.patterns, self.text
-        is_past = bool(patterns.happened.search(text) or patterns.past.search(text))
-        context = Asked(now, not is_past or bool(patterns.future.search(text)))
-        is_usual = bool(patterns.usual.search(text))
-        is_lasting = is_usual or bool(patterns.lasting.search(text))
+        is_past = patterns.tells(text, "happened", "past")
+        context = Asked(now, not is_past or patterns.tells(text, "future"))
+        is_usual = patterns.tells(text, "usual")
+        is_lasting = is_usual or patterns.tells(text, "lasting")
         readings = sorted(
             self._all(context, patterns.told(text)),
             key=lambda reading: (reading.first, -reading.last),

@@ -41,7 +41,8 @@ def session_lines(
         payload = pair.payload or {}
         yield {
             "kind": PROJECT_PAIR,
-            **payload,
+            "one": payload.get("one"),
+            "other": payload.get("other"),
             "said": pair.text,
             **present({"ts": pair.created_at}),
         }
@@ -99,8 +100,9 @@ class SessionReader(BatchReader[NotedCall]):
         if when is None or verdict not in {"same", "apart"}:
             raise ValueError("a pair of projects without what was said, or when")
         stored_pairs = conversation.project_facts.with_same_key(PAIRS_KEY)
-        payload = {"one": first, "other": second}
-        if not any((pair.created_at, pair.payload) == (when, payload) for pair in stored_pairs):
+        payloads = ((pair.created_at, pair.payload or {}) for pair in stored_pairs)
+        stored_keys = {(at, payload.get("one"), payload.get("other")) for at, payload in payloads}
+        if (when, first, second) not in stored_keys:
             conversation.sessions.note_pair(first, second, when, same=verdict == "same")
 
     def write(self, batch: Sequence[tuple[int, NotedCall]]) -> None:

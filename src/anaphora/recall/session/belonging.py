@@ -81,10 +81,10 @@ EVERYTHING: Final = Belonging()
 """No project in particular."""
 
 
-def project_around(directory: str, places: SessionPlaces, indexed: Mapping[str, str]) -> Belonging:
+def project_around(directory: str, places: SessionPlaces, indexed: Mapping[str, bool]) -> Belonging:
     """The project that a folder lies in, by the places of sessions and the indexed folders.
 
-    `indexed` are the names of projects by their folders.
+    `indexed` are the names of projects, each with whether it is the one.
     """
     sessions, session_places = places.around(directory), places.all()
     checkout = places.look(directory)
@@ -92,8 +92,7 @@ def project_around(directory: str, places: SessionPlaces, indexed: Mapping[str, 
     elsewhere = [session_places[session] for session in session_places.keys() - sessions]
     names = {_name_of(checkout.name or directory), *map(_project_name, own_places)}
     other_names = set(map(_project_name, elsewhere))
-    for root, name in indexed.items():
-        is_own = lies_in(folder_key(directory), folder_key(root))
+    for name, is_own in indexed.items():
         (names if is_own else other_names).add(name.casefold())
     homes = {checkout.remote, directory, *checkout.folders, *_locations(own_places)}
     return Belonging(

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Final
@@ -34,6 +34,7 @@ from anaphora.recall.opposed import (
     find_pairs,
     render_opposing,
 )
+from anaphora.recall.render import quoted_line
 from anaphora.recall.session.belonging import EVERYTHING, Belonging
 from anaphora.recall.session.session_lines import (
     LEAST,
@@ -50,7 +51,7 @@ from anaphora.text.display import cut
 from anaphora.text.recalled import strip_recalled
 from anaphora.text.shown_times import shown_day
 from anaphora.values.context import ContextMemory
-from anaphora.values.memories import LABELS, CoreKind, MemoryRecord
+from anaphora.values.memories import LABELS, CoreKind, MemoryRecord, RelatedMemory
 
 if TYPE_CHECKING:
     from anaphora.index.turns.view import TurnView
@@ -106,7 +107,8 @@ class StandingContext:
     """Lasting memories and the last sessions of one namespace.
 
     `project` is the one that it is about; what belongs to others is left out. `calls` gives the
-    tool calls of a session, `replacing` what replaced turns (conversation, index), as recall says.
+    tool calls of a session, `replacing` what replaced turns (conversation, index), and
+    `replacing_memories` what replaced memories, as recall says.
     """
 
     records: Records
@@ -116,6 +118,19 @@ class StandingContext:
     project: Belonging = EVERYTHING
     calls: Callable[[str], Iterable[ToolCallHit]] = lambda _: ()
     replacing: Replacing = lambda _: {}
+    replacing_memories: Callable[[Sequence[str]], Mapping[str, RelatedMemory]] = lambda _: {}
+
+    def mark_replaced(self, items: Sequence[ContextMemory]) -> list[ContextMemory]:
+        """Memories and notes with what replaced them."""
+        newer_by_id = self.replacing_memories([item.id for item in items]) if items else {}
+        marked = []
+        for item in items:
+            if (newer := newer_by_id.get(item.id)) is not None:
+                line = quoted_line(cut(newer.text, TEXT), newer.created_at)
+                if line not in item.text:
+                    item = replace(item, text=f"{item.text}\n(replaced {line})")  # noqa: PLW2901
+            marked.append(item)
+        return marked
 
     def memories(
         self, records: Sequence[MemoryRecord], shown_ids: Collection[str] = ()

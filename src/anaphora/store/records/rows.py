@@ -33,6 +33,9 @@ PROJECT_PAIR = "project_pair"
 """What a person said of two projects: its text is "same" or "apart", its payload names both."""
 SESSION_MARK = "session_mark"
 """What a session's repository keeps when it is moved: its text, under the session's id as path."""
+INDEXED_FOLDER = "indexed_folder"
+"""Where a project was indexed: its text, under the project's id as path; its payload says in which
+repository. It is of this machine, and not synced."""
 DOCUMENT = "document"
 """A version of a document: its text is the title, its path the name, its payload the rest."""
 DOCUMENT_SECTION = "document_section"
@@ -149,6 +152,8 @@ MARKS_KEY: Final = digest("marks of sessions")
 """The identity that all marks of sessions' repositories have in common, to find them by."""
 PAIRS_KEY: Final = digest("pairs of projects")
 """The identity that all statements about two projects have in common, to find them by."""
+FOLDERS_KEY: Final = digest("indexed folders")
+"""The identity that all folders of indexed projects have in common, to find them by."""
 
 
 def path_key_of(path: str) -> str:

@@ -59,10 +59,8 @@ def found_text(answer: Recall[SearchHit]) -> str:
 
 def silence_text(answer: Recall[Any]) -> str:
     """Why there is no result, and how to see the nearest."""
-    why = "no turns in the requested time"
-    if answer.confidence is not None:
-        why = f"no confident match (probability {answer.confidence:.2f})"
-    return f"{why}; minConfidence 0 shows the nearest"
+    sure = "" if answer.confidence is None else f" (probability {answer.confidence:.2f})"
+    return f"no confident match{sure}; minConfidence 0 shows the nearest"
 
 
 def _recall_text(answer: Recall[Any], lines: Sequence[str], head: str) -> str:

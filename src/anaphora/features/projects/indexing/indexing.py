@@ -92,7 +92,8 @@ class _KnownFiles:
 class ProjectIndexer:
     """Indexes the projects of one namespace. Safe to share between threads.
 
-    `clock` gives the present, aware; `ids` new ids; `wall` nanoseconds since 1970.
+    `clock` gives the present, aware; `ids` new ids; `wall` nanoseconds since 1970. `note_folder`
+    notes where a project (its id) lies, `question` asks of a new folder whether it is a known one.
     """
 
     def __init__(
@@ -105,7 +106,11 @@ class ProjectIndexer:
         clock: Callable[[], datetime],
         ids: Callable[[], str],
         wall: Callable[[], int] = time.time_ns,
+        note_folder: Callable[[str, str], None] = lambda _project, _root: None,
+        question: Callable[[str], str] = lambda _: "",
     ) -> None:
+        self.note_folder = note_folder
+        self._question = question
         self._projects = projects
         self._graph = graph
         self._embedder = embedder
@@ -139,6 +144,10 @@ class ProjectIndexer:
         folder = project_folder(root)
         tell = progress or no_progress
         project = self._register(folder, name)
+        degradations: tuple[Degraded, ...] = ()
+        if project.indexed_at is None and (question := self._question(project.root)):
+            degradations = (Degraded("project", question),)
+        self.note_folder(project.id, project.root)
         history = read_history(folder, project.head)
         files = self._projects.files(project.id)
         times: dict[str, datetime] = {}
@@ -151,12 +160,11 @@ class ProjectIndexer:
         commits = self._write_history(sync, history)
         self._sync_graph(sync, tell)
         self._finish(sync, history, started_at)
-        degradations: tuple[Degraded, ...] = ()
         try:
             if embed:
                 self.fill_vectors(project.id, progress=tell)
         except EmbeddingError as error:
-            degradations = (Degraded("vectors", str(error)),)
+            degradations = (*degradations, Degraded("vectors", str(error)))
         return self._make_report(sync, commits, degradations, time.perf_counter() - began)
 
     def refresh(self, project: str) -> RefreshReport:
@@ -262,17 +270,21 @@ class ProjectIndexer:
         return self._projects.put_vectors(self._embedder.name, rows)
 
     def _register(self, root: Path, name: str | None) -> ProjectRow:
-        """The project of this folder, made or given another name if need be."""
+        """The project of this folder, made, moved or given another name if need be."""
         root_text = str(root)
+        moved_project = self._projects.moved(root_text)
         with self._projects.change() as work:
             row = work.with_root(root_text)
+            if row is None and moved_project is not None:
+                row = replace(work.project(moved_project.id), root=root_text)
+                work.change_project(row)
             name = None if name is None else composed(name)
             if row is not None and name in (None, composed(row.name)):
                 return row
             names = {
                 composed(project.name)
                 for project in self._projects.rows()
-                if project.root != root_text
+                if row is None or project.id != row.id
             }
             if name is not None and (not name.strip() or name in names):
                 raise InvalidInput("name", name, "must be a name that no other project has")

@@ -113,7 +113,9 @@ class ProjectUpkeep:
 
     def remove(self, project: str) -> int:
         """Forget a project; see `Memory.remove_project`."""
-        removed_project = self.projects.remove(self.projects.find(project).id)
+        project_id = self.projects.find(project).id
+        removed_project = self.projects.remove(project_id)
+        self.indexing.note_folder(project_id, "")
         # The words of deleted rows leave every file of the home, too.
         self.projects.truth.scrub()
         self.sections.purge()

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import PurePath, PurePosixPath
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 from anaphora.features.projects.recall.evidence import note_memory
@@ -94,7 +94,7 @@ class WarmUpRecall:
         names = {row.id: row.name for row in rows}
         desk = self.standing(directory)
         current = held_memories(desk.records, desk.now)
-        core = self.opening(desk, current)
+        core = desk.mark_replaced(list(self.opening(desk, current)))
         # As much of the core block as its budget holds, and at most half of what is left.
         spared_tokens = remaining.tokens - min(self.core_tokens, remaining.tokens // 2)
         fitting = remaining.take(core, rendered_memory, HEADINGS["core"], len(core), spared_tokens)
@@ -111,7 +111,9 @@ class WarmUpRecall:
         lasting["sessions"] = list(desk.sessions(rules, current))
         for part, heading in HEADINGS.items():
             if part != "core":
-                items = [*notes_by_kind.get(part, ()), *lasting.get(part, ())]
+                items = desk.mark_replaced(
+                    [*notes_by_kind.get(part, ()), *lasting.get(part, ())][: 2 * MOST]
+                )
                 notes[part] = with_tokens(
                     remaining.take(items, rendered_memory, heading, MOST, keep)
                 )
@@ -142,9 +144,7 @@ class WarmUpRecall:
         """The project of this name, or those that the folder lies in, if given; else all."""
         projects = self.lane.projects
         if directory is not None:
-            folder = PurePath(directory)
-            roots = {folder, *folder.parents}
-            return tuple(row for row in projects.rows() if PurePath(row.root) in roots)
+            return projects.around(directory)
         return projects.rows() if project is None else (projects.find(project),)
 
     def _recall_topic(

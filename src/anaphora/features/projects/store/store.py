@@ -8,8 +8,9 @@ project or a clock.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anaphora.errors import NotFound, Tampered
@@ -30,6 +31,7 @@ from anaphora.language.names import composed
 from anaphora.store.crypto.columns import CLEAR, Sealer
 from anaphora.store.hashing import digest
 from anaphora.store.namespace import STEP, NamespaceReader, ids_named
+from anaphora.system.repositories import folder_key, is_folder, lies_in, real_folder
 
 if TYPE_CHECKING:
     from anaphora.features.projects.store.transaction import ProjectTransaction
@@ -71,10 +73,21 @@ _LAST_FILE = (
 
 
 class Projects(NamespaceReader):
-    """The projects of one namespace. Every read sees every write acknowledged by any process."""
+    """The projects of one namespace. Every read sees every write acknowledged by any process.
 
-    def __init__(self, truth: Database, namespace: str, sealer: Sealer = CLEAR) -> None:
+    `folders_around` gives the folders in which what a folder is of may have been indexed, as keys,
+    each with the way to it within that.
+    """
+
+    def __init__(
+        self,
+        truth: Database,
+        namespace: str,
+        sealer: Sealer = CLEAR,
+        folders_around: Callable[[str], Mapping[str, str]] = lambda _: {},
+    ) -> None:
         super().__init__(truth, namespace, sealer)
+        self._folders_around = folders_around
         # Every project as of a number of the database: each question of all projects asks for them.
         self._all: tuple[int, tuple[ProjectRow, ...]] = (-1, ())
 
@@ -130,8 +143,26 @@ class Projects(NamespaceReader):
         ]
         return tuple(sorted(projects, key=lambda project: (project.name, project.id)))
 
+    def around(self, directory: str) -> tuple[ProjectRow, ...]:
+        """The projects that a folder lies in or is of, wherever they were indexed."""
+        key, ways = folder_key(real_folder(directory)), self._folders_around(directory)
+        roots = ((row, folder_key(row.root)) for row in self.rows())
+        return tuple(row for row, root in roots if root in ways or lies_in(key, root))
+
+    def moved(self, directory: str) -> ProjectRow | None:
+        """The project that now lies in a folder, as its own one is gone; None for none."""
+        ways = self._folders_around(directory)
+        moved_rows = [
+            row
+            for row in self.rows()
+            if ways.get(folder_key(row.root)) == "" and not Path(row.root).is_dir()
+        ]
+        return max(
+            moved_rows, key=lambda row: (row.indexed_at or row.made_at, row.id), default=None
+        )
+
     def find(self, project: str) -> ProjectRow:
-        """The project of this id, name or root folder. `NotFound` when there is none."""
+        """The project of this id, name or folder. `NotFound` when there is none."""
         rows = self.rows()
         # To the letter first: two folders may differ in Unicode form alone.
         for form in (str, composed):
@@ -139,7 +170,18 @@ class Projects(NamespaceReader):
                 for row in rows:
                     if form(getattr(row, attribute)) == form(project):
                         return row
-        raise NotFound("project", project)
+        rows = self.around(project) if is_folder(project) else ()
+        if not rows:
+            raise NotFound("project", project)
+        # The inmost folder that it lies in, else the one that was indexed last.
+        key = folder_key(real_folder(project))
+        return max(
+            rows,
+            key=lambda row: (
+                lies_in(key, folder_key(row.root)) * len(row.root),
+                row.indexed_at or row.made_at,
+            ),
+        )
 
     def remove(self, project_id: str) -> int:
         """Delete a project with all that was made of it; return how many sections that were.
