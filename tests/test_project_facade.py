@@ -121,7 +121,10 @@ def many(place: Path, count: int) -> Path:
 
 
 @pytest.mark.promise("project.large")
-@pytest.mark.parametrize("program", ["python-that-is-not-there", "python-that-ends"])
+@pytest.mark.parametrize(
+    "program",
+    ["python-that-is-not-there", f"python-that-cannot-be-looked-at{'-' * 255}", "python-that-ends"],
+)
 def test_many_files_are_the_same_without_another_process(
     program: str, memory: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -440,11 +440,10 @@ def test_values_of_other_kinds_fail_a_comparison(
         {"x": {"$gt": None}},
         {"x": {"y": [{"$lte": []}]}},
         {"$and": [{"x": 1}]},
+        [{"x": 1}],
     ],
 )
-def test_a_filter_that_is_none_is_refused(
-    memory: Memory, filled: bool, wanted: dict[str, Any]
-) -> None:
+def test_a_filter_that_is_none_is_refused(memory: Memory, filled: bool, wanted: Any) -> None:
     """Also where no item would be compared: otherwise it would be silence."""
     store = AnaphoraStore(memory)
     if filled:

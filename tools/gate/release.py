@@ -24,7 +24,7 @@ def release_wanted(source: Path) -> Iterator[Wanted]:
     alone = {(extra,) for extra in all_extras(source)}
     named = {extras for extras, _ in _how_to_pages(source)}
     for extras in sorted(alone | named):
-        yield Wanted(f"with-{','.join(extras)}", extras)
+        yield Wanted(f"with-{','.join(extras) or 'nothing'}", extras)
 
 
 def try_release(environment: Environment, source: Path, report: Report) -> None:

@@ -136,6 +136,8 @@ class AnaphoraStore(BaseStore):
 
     def _search(self, op: SearchOp) -> list[SearchItem]:
         _check_counts(op)
+        if not isinstance(op.filter or {}, Mapping):
+            raise FilterError("filter", op.filter, "expected an object")
         keep = passing(op.filter) if op.filter else None
         upto = op.offset + op.limit
         # The prefix of the paths of all items under a namespace; a label ends with its quote.

@@ -18,7 +18,7 @@ def interpreter() -> str | None:
     paths += [str(Path(prefix, name)) for prefix in (sys.prefix, sys.base_prefix)]
     for path in paths:
         stem = Path(path or "").stem.lower()
-        if stem.startswith(("python", "pypy")) and Path(path).exists():
+        if stem.startswith(("python", "pypy")) and os.access(path, os.X_OK):
             return path
     return None
 
