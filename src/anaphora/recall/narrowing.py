@@ -259,9 +259,11 @@ def drop_unmet(
         for notice in notices
     }
     read_texts = texts if any(tokens_by_notice.values()) else ()
-    held = [index_text(text, None, in_speakers_zone(at)).tokens for text, at in read_texts]
+    tokens_of_texts = [
+        index_text(text, None, in_speakers_zone(at)).tokens for text, at in read_texts
+    ]
     for notice, tokens in tokens_by_notice.items():
-        if not tokens or all(map(tokens.isdisjoint, held)):
+        if not tokens or all(map(tokens.isdisjoint, tokens_of_texts)):
             yield notice
 
 

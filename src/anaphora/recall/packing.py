@@ -56,15 +56,23 @@ class TokenBudget:
         heading: str,
         most: int,
         keep: int = 0,
+        complete: Callable[[list[ItemT]], list[ItemT]] | None = None,
     ) -> list[ItemT]:
-        """The items that fit, at most `most`, in their order; too large ones are skipped."""
+        """The items that fit, at most `most`, in their order; too large ones are skipped.
+
+        `complete` adds to those that fit; then they are taken with that.
+        """
+        begun = self.tokens, set(self._paid)
         fitting: list[ItemT] = []
         for candidate in items:
             if len(fitting) == most:
                 break
             if self.pay(text(candidate), heading, keep):
                 fitting.append(candidate)
-        return fitting
+        if complete is None or (completed := complete(fitting)) == fitting:
+            return fitting
+        self.tokens, self._paid = begun
+        return self.take(completed, text, heading, most, keep)
 
 
 def with_tokens(memories: Iterable[ContextMemory]) -> tuple[ContextMemory, ...]:

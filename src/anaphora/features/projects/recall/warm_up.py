@@ -94,10 +94,17 @@ class WarmUpRecall:
         names = {row.id: row.name for row in rows}
         desk = self.standing(directory)
         current = held_memories(desk.records, desk.now)
-        core = desk.mark_replaced(list(self.opening(desk, current)))
+        core = self.opening(desk, current)
         # As much of the core block as its budget holds, and at most half of what is left.
         spared_tokens = remaining.tokens - min(self.core_tokens, remaining.tokens // 2)
-        fitting = remaining.take(core, rendered_memory, HEADINGS["core"], len(core), spared_tokens)
+        fitting = remaining.take(
+            core,
+            rendered_memory,
+            HEADINGS["core"],
+            len(core),
+            spared_tokens,
+            desk.mark_replaced,
+        )
         notes = {"core": with_tokens(fitting)}
         shown_ids = {memory.id for memory in notes["core"]}
         says_left_out = len(shown_ids) < len(core) and remaining.pay(
@@ -111,11 +118,9 @@ class WarmUpRecall:
         lasting["sessions"] = list(desk.sessions(rules, current))
         for part, heading in HEADINGS.items():
             if part != "core":
-                items = desk.mark_replaced(
-                    [*notes_by_kind.get(part, ()), *lasting.get(part, ())][: 2 * MOST]
-                )
+                items = [*notes_by_kind.get(part, ()), *lasting.get(part, ())]
                 notes[part] = with_tokens(
-                    remaining.take(items, rendered_memory, heading, MOST, keep)
+                    remaining.take(items, rendered_memory, heading, MOST, keep, desk.mark_replaced)
                 )
         shown_ids |= {memory.id for group in notes.values() for memory in group}
         lines, open_first = self._describe_shape(rows if shape else (), remaining)

@@ -31,7 +31,7 @@ from anaphora.language.names import composed
 from anaphora.store.crypto.columns import CLEAR, Sealer
 from anaphora.store.hashing import digest
 from anaphora.store.namespace import STEP, NamespaceReader, ids_named
-from anaphora.system.repositories import folder_key, is_folder, lies_in, real_folder
+from anaphora.system.repositories import checkout_of, folder_key, is_folder, lies_in, real_folder
 
 if TYPE_CHECKING:
     from anaphora.features.projects.store.transaction import ProjectTransaction
@@ -144,10 +144,18 @@ class Projects(NamespaceReader):
         return tuple(sorted(projects, key=lambda project: (project.name, project.id)))
 
     def around(self, directory: str) -> tuple[ProjectRow, ...]:
-        """The projects that a folder lies in or is of, wherever they were indexed."""
+        """The projects that a folder lies in or is of, wherever they were indexed.
+
+        A repository within another one, such as a submodule, is no part of that.
+        """
         key, ways = folder_key(real_folder(directory)), self._folders_around(directory)
+        homes = ("", checkout_of(directory).home)
         roots = ((row, folder_key(row.root)) for row in self.rows())
-        return tuple(row for row, root in roots if root in ways or lies_in(key, root))
+        return tuple(
+            row
+            for row, root in roots
+            if root in ways or (lies_in(key, root) and checkout_of(row.root).home in homes)
+        )
 
     def moved(self, directory: str) -> ProjectRow | None:
         """The project that now lies in a folder, as its own one is gone; None for none."""
