@@ -50,10 +50,10 @@ def decoded_text(data: bytes, reading: Reading) -> str:
             try:
                 text = data.decode("cp1252")
             except UnicodeDecodeError:
-                raise reading.refuse(_UNKNOWN) from error
+                raise reading.other(_UNKNOWN) from error
             reading.problem(f"byte {error.start:,}", "it is not UTF-8; read as Windows-1252")
     if not _CONTROLS.isdisjoint(text):
-        raise reading.refuse(_UNKNOWN)
+        raise reading.other(_UNKNOWN)
     return text
 
 
