@@ -60,13 +60,9 @@ def _show_import(report: ImportReport) -> None:
     terminal = console()
     left_count = sum(report.left_out[kind] for kind in report.left_out_files)
     if left_count or report.files > 1:
+        were, are = ("was", "is") if report.files == 1 else ("were", "are")
         is_new = report.added or report.memories_added or report.documents_added
-        one = report.files == 1
-        state = (
-            f"{'is' if one else 'are'} in"
-            if is_new
-            else f"{'was' if one else 'were'} there already"
-        )
+        state = f"{are} in" if is_new or not report.files else f"{were} there already"
         left = f"; {left_count:,} left out" if left_count else ""
         terminal.print(f"{counted(report.files, 'file')} {state}{left}")
     has_memories = _has_memories(report)

@@ -107,6 +107,12 @@ def ready(memory: Memory, query: ReadyQuery) -> Any:
     return {"ready": memory.ready(query.timeout)}
 
 
+def _relative(name: str) -> str:
+    """The path of an upload below what was chosen: never one from the root or upwards."""
+    parts = name.replace("\\", "/").split("/")
+    return "/".join(part for part in parts if part not in {"", ".", ".."} and ":" not in part)
+
+
 @router.post(
     "/import",
     summary="Import a file",
@@ -136,8 +142,7 @@ async def import_file(request: Request, query: Annotated[ImportQuery, Query()]) 
                 format=query.format,
                 again=query.again,
                 embed=False,
-                # Browsers may send a path; only the file name counts.
-                name=query.name.replace("\\", "/").rpartition("/")[2],
+                name=_relative(query.name),
             )
             # The report names the upload instead of its temporary path.
             problems = (

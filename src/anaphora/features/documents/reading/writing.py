@@ -82,7 +82,8 @@ def document_in(source: str | os.PathLike[str] | bytes, name: str | None) -> tup
     path = Path(source).expanduser()
     max_size = DocumentLimits().size
     try:
-        path = path.resolve(strict=True)
+        # An upload lies at a path that leads nowhere any more but to the open file.
+        path = path if name else path.resolve(strict=True)
         size = path.stat().st_size
         with open_regular(path) as file:
             # Of one that is too large, nothing.

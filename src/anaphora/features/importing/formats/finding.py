@@ -3,10 +3,10 @@
 In a directory or zip file hidden names, what is known to lie beside exports, and files whose names
 tell that they have no text are passed over and counted. Of other names than exports have, only what
 begins as they do is read for chats (`tentative`). A folder of notes (one with `.obsidian`, or with
-Markdown and no exports) is walked as a project is: no links, no keys and passwords, nothing that it
-ignores; elsewhere Markdown is no note. A zip file is opened once, for as long as its members are
-given; what it would become is bounded before anything of it is unpacked. What cannot be opened is
-an `ImportProblem`.
+more Markdown than other documents, and no exports) is walked as a project is: no links, no keys and
+passwords, nothing that it ignores; elsewhere Markdown is no note. A zip file is opened once, for as
+long as its members are given; what it would become is bounded before anything of it is unpacked.
+What cannot be opened is an `ImportProblem`.
 """
 
 from __future__ import annotations
@@ -48,7 +48,6 @@ from anaphora.features.importing.values import ImportedElse, ImportedWhole
 from anaphora.ingest.bounds import BOUNDS, Bounds
 from anaphora.ingest.files.walking import (
     ALWAYS_IGNORED,
-    FoundFile,
     FoundFolder,
     is_secret_file,
     walk,
@@ -92,14 +91,15 @@ _OFFICE: Final = words("[Content_Types].xml mimetype META-INF/MANIFEST.MF META-I
 _COMMON = words("content docs documents knowledge memory memories notes obsidian vault wiki")
 _REFUSED = by_word(
     {
-        "a link, which is not followed": "link link_outside link_cycle broken_link",
-        "its name is that of a file with secrets; it is not read": "secret secret_name",
         "it is too large": "too_large",
         "it is no regular file": "not_a_file",
         "it cannot be read": "unreadable gone",
         "its name is no text": "odd_name",
         "it lies too many folders deep: what is in it is not read": "too_deep",
     }
+)
+_PASSED: Final = by_word(
+    {LINK: "link link_outside link_cycle broken_link", UNREAD: "secret secret_name"}
 )
 _DEEPEST: Final = 200
 """Folders within folders that are looked into: Python's own walk ends in an error at a thousand."""
@@ -144,8 +144,8 @@ def find(
             yield from _walk(path, bounds, passed)
     elif is_zip(path):
         yield from _walk_members(path, bounds, passed, format, name)
-    elif (name or path.name).lower().endswith(markdown.NOTES) and is_secret_file(name or path.name):
-        yield ImportProblem(str(path), "file", _REFUSED["secret"])
+    elif format in _NOTES and is_secret_file(name or path.name):
+        passed.add(UNREAD, path.name)
     else:
         yield _open_file(path, bounds, name=name)
 
@@ -169,7 +169,7 @@ def _count_depth(folder: str, root: Path) -> int:
 
 def _is_notes(names: Iterable[str]) -> bool:
     """Whether a folder with these names in it is one of notes."""
-    has_notes = False
+    note_count = other_count = 0
     for name in names:
         if name.startswith(f"{SETTINGS}/") or f"/{SETTINGS}/" in name:
             return True
@@ -180,8 +180,11 @@ def _is_notes(names: Iterable[str]) -> bool:
             split_name(file_name)[0].endswith(_ENDINGS) or _NAMES.fullmatch(file_name)
         ):
             return False
-        has_notes = has_notes or file_name.endswith(markdown.NOTES)
-    return has_notes
+        if file_name.endswith(markdown.NOTES):
+            note_count += 1
+        elif is_written(file_name):
+            other_count += 1
+    return note_count > other_count
 
 
 def _walk_notes(
@@ -214,19 +217,25 @@ def _walk_notes(
         if kind is None or (kind and skipped_file and (root / candidate.path).is_dir()):
             kind = IGNORED if skipped_file and skipped_file.reason == "ignored" else None
         relative = f"{name}/{candidate.path}"
-        is_unread = skipped_file and skipped_file.reason not in {"too_large", "binary"}
-        if takes_others and kind == NO_NOTE and not is_unread and is_written(candidate.path):
-            yield _open_file(root / candidate.path, bounds, relative=relative, tentative=True)
-            continue
-        if kind is not None:
+        is_other = takes_others and kind == NO_NOTE and is_written(candidate.path)
+        if kind is not None and not is_other:
             yield from _leave_out(kind, relative, left_out, keys, passed)
             continue
-        keys.add(markdown.key_of_note(relative))
-        # How long a note may be is not for the files of a project to say.
-        if isinstance(candidate, FoundFile) or candidate.reason == "too_large":
-            yield _open_file(root / candidate.path, bounds, relative=relative, of_notes=True)
+        if not is_other:
+            keys.add(markdown.key_of_note(relative))
+        # How long a note may be, and what a document is, is not for the files of a project to say.
+        if skipped_file is None or skipped_file.reason in {"too_large", "binary"}:
+            yield _open_file(
+                root / candidate.path,
+                bounds,
+                relative=relative,
+                tentative=is_other,
+                of_notes=not is_other,
+            )
+        elif skipped_file.reason in _PASSED:
+            passed.add(_PASSED[skipped_file.reason], candidate.path)
         else:
-            reason = _REFUSED.get(candidate.reason, candidate.reason)
+            reason = _REFUSED.get(skipped_file.reason, skipped_file.reason)
             yield ImportProblem(str(root / candidate.path), "file", reason)
     yield from _report_left_out(left_out)
     yield from _report_wholes(name, keys)
@@ -406,10 +415,10 @@ def _walk_packed_notes(
             continue
         if not is_other:
             keys.add(markdown.key_of_note(relative))
-        reason = _check_member(info, room) or (
-            _REFUSED["secret"] if relative and is_secret_file(relative) else ""
-        )
-        if reason:
+        if relative and is_secret_file(relative):
+            passed.add(UNREAD, relative)
+            continue
+        if reason := _check_member(info, room):
             yield ImportProblem(f"{path}/{name}", "file", reason)
             continue
         room -= info.file_size
