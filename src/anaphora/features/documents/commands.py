@@ -74,8 +74,8 @@ def add(
     if len(files) > 1 and (name or title):
         raise InvalidInput("name" if name else "title", name or title, "give one file with it")
     if any(path.is_dir() for path in files):
-        given = {"name": name, "title": title, "date": date, "origin": origin, "tag": tag}
-        _import_all(context, files, {**given, "keep-file": keep_file}, as_json=as_json)
+        options = {"name": name, "title": title, "date": date, "origin": origin, "tag": tag}
+        _import_all(context, files, {**options, "keep-file": keep_file}, as_json=as_json)
         return
     added_documents: list[AddedDocument] = []
     unreadable_documents: list[UnreadableDocument] = []
@@ -116,9 +116,9 @@ def _import_all(
     context: typer.Context, paths: list[Path], options: Mapping[str, object], *, as_json: bool
 ) -> None:
     """Take files and folders in as `import` does, which has none of these options."""
-    for option_name, given in options.items():
-        if given not in (None, []):
-            raise InvalidInput(option_name, given, "give files with it, no folder")
+    for option_name, option_value in options.items():
+        if option_value not in (None, []):
+            raise InvalidInput(option_name, option_value, "give files with it, no folder")
     run_import(context, paths, as_json=as_json)
 
 

@@ -156,7 +156,10 @@ class ImportSource:
                     singly, already_read = True, 1 + item_count if begun else 0
                     continue
                 end_count += 1
-                yield ReadItem(self._make_problem(current.label, error), 0)
+                is_failed = isinstance(error, WorkerFailed)
+                reason = f"its reader failed ({error})" if is_failed else str(error)
+                problem = ImportProblem(shortened(current.label), "file", shortened(reason))
+                yield ReadItem(problem, 0)
             if not new_files:
                 # It is no file, but what stands between two: the rest cannot be had either.
                 return
@@ -193,8 +196,3 @@ class ImportSource:
             output=_BYTES * self.bounds.characters + (1 << 20),
             files=self.bounds.files,
         )
-
-    def _make_problem(self, label: str, error: Exception) -> ImportProblem:
-        is_failed = isinstance(error, WorkerFailed)
-        reason = f"its reader failed ({error})" if is_failed else str(error)
-        return ImportProblem(shortened(label), "file", shortened(reason))

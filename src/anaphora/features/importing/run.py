@@ -102,14 +102,14 @@ def import_files(
 
 def _add_files(run: _ImportRun, source: ImportSource, progress: Progress | None) -> None:
     current = FileStarted("", 0)
-    others: list[ImportedFile] = []
+    unknown_files: list[ImportedFile] = []
     with closing(source.read()) as values:
         for answer in values:
             if isinstance(answer, FileStarted):
                 _tell_end(current, progress)
                 current = answer
             elif isinstance(answer.item, ImportedFile):
-                others.append(answer.item)
+                unknown_files.append(answer.item)
             else:
                 run.add(answer.item, current.label)
                 if progress is not None and isinstance(
@@ -118,10 +118,10 @@ def _add_files(run: _ImportRun, source: ImportSource, progress: Progress | None)
                     progress(current.label, answer.done, current.size)
     _tell_end(current, progress)
     # Each is read in a worker: that of the importers is free by now.
-    for number, file in enumerate(others, start=1):
+    for number, file in enumerate(unknown_files, start=1):
         run.add_file(source, file)
         if progress is not None:
-            progress(file.path or str(source.path), number, len(others))
+            progress(file.path or str(source.path), number, len(unknown_files))
 
 
 def _tell_end(file: FileStarted, progress: Progress | None) -> None:
@@ -154,7 +154,7 @@ class _ImportRun:
             case ImportedElse():
                 self._leave_out(item.kind, item.count, item.names)
             case ImportedConversation():
-                self._note_file(label)
+                self._note_file(label if item.turns or item.calls else _GIVEN)
                 self._left_out.update(item.left_out)
                 self._conversations.add(
                     item,
@@ -174,25 +174,25 @@ class _ImportRun:
         """Offer a file that no importer knows."""
         label = "/".join(filter(None, (file.path or source.name or source.path.name, file.member)))
         try:
-            taken = self._take_file(*source.take(file))
+            outcome = self._take_file(*source.take(file))
         except InvalidInput as error:
-            taken = TakenFile("failed", error.reason)
-        match taken:
+            outcome = TakenFile("failed", error.reason)
+        match outcome:
             case None:
                 self._leave_out(_NO_READER, 1, (label,))
             case TakenFile("left_out"):
-                kind = _IT_IS.sub("", taken.reason)
+                kind = _IT_IS.sub("", outcome.reason)
                 self._leave_out(kind, 1, (label,))
             case TakenFile("forgotten"):
                 self._leave_out(_FORGOTTEN, 1, (label,))
             case TakenFile("failed"):
-                self._add_problem(label, "file", taken.reason)
+                self._add_problem(label, "file", outcome.reason)
             case TakenFile():
-                self._documents[taken.action] += 1
-                self._redacted.update(dict.fromkeys(taken.redacted))
-                for problem in taken.problems:
+                self._documents[outcome.action] += 1
+                self._redacted.update(dict.fromkeys(outcome.redacted))
+                for problem in outcome.problems:
                     self._remarks.add(replace(problem, path=label))
-                if file.remark and taken.action == "added":
+                if file.remark and outcome.action == "added":
                     self._remarks.add(ImportProblem(label, "", file.remark))
 
     def _leave_out(self, kind: str, count: int, names: tuple[str, ...]) -> None:

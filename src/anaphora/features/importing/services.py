@@ -40,7 +40,7 @@ class ImportingServices(FeatureServices):
             offers = (
                 feature.take_file(source, name, again=again) for feature in self.services.features
             )
-            return next((taken for taken in offers if taken is not None), None)
+            return next((outcome for outcome in offers if outcome is not None), None)
 
         return import_files(
             sources, *writers, take_file=take_file, format=form, name=name, progress=progress

@@ -63,9 +63,17 @@ def _show_import(report: ImportReport) -> None:
         were, are = ("was", "is") if report.files == 1 else ("were", "are")
         is_new = report.added or report.memories_added or report.documents_added
         state = f"{are} in" if is_new or not report.files else f"{were} there already"
-        left = f"; {left_count:,} left out" if left_count else ""
-        terminal.print(f"{counted(report.files, 'file')} {state}{left}")
-    has_memories = _has_memories(report)
+        missing = f"; {left_count:,} left out" if left_count else ""
+        terminal.print(f"{counted(report.files, 'file')} {state}{missing}")
+    has_memories = any(
+        (
+            report.memories_added,
+            report.memories_known,
+            report.memories_changed,
+            report.memories_ended,
+            report.memories_forgotten,
+        )
+    )
     if has_memories:
         terminal.print(
             f"{counted(report.memories_added, 'memory', 'memories')} added, "
@@ -147,15 +155,3 @@ def _show_reasons(begin: str, problems: tuple[ImportProblem, ...], style: str) -
     hidden_count = len(problems) - sum(alike[reason] for reason in shown_reasons)
     if hidden_count:
         terminal.print(styled(f"  {begin}{hidden_count:,} more (--json lists them)", style))
-
-
-def _has_memories(report: ImportReport) -> bool:
-    return any(
-        (
-            report.memories_added,
-            report.memories_known,
-            report.memories_changed,
-            report.memories_ended,
-            report.memories_forgotten,
-        )
-    )

@@ -107,12 +107,6 @@ def ready(memory: Memory, query: ReadyQuery) -> Any:
     return {"ready": memory.ready(query.timeout)}
 
 
-def _relative(name: str) -> str:
-    """The path of an upload below what was chosen: never one from the root or upwards."""
-    parts = name.replace("\\", "/").split("/")
-    return "/".join(part for part in parts if part not in {"", ".", ".."} and ":" not in part)
-
-
 @router.post(
     "/import",
     summary="Import a file",
@@ -131,6 +125,9 @@ def _relative(name: str) -> str:
 async def import_file(request: Request, query: Annotated[ImportQuery, Query()]) -> Response:
     """What was imported before is known, and adds nothing. Vectors follow."""
     service = service_of(request)
+    # The path below what was chosen: never one from the root or upwards.
+    names = query.name.replace("\\", "/").split("/")
+    parts = [name for name in names if name not in {"", ".", ".."} and ":" not in name]
     with spooled(service.memory.home) as spool:
         async for part in request.stream():
             await service.run("change", partial(spool.file.write, part))
@@ -142,7 +139,7 @@ async def import_file(request: Request, query: Annotated[ImportQuery, Query()]) 
                 format=query.format,
                 again=query.again,
                 embed=False,
-                name=_relative(query.name),
+                name="/".join(parts),
             )
             # The report names the upload instead of its temporary path.
             problems = (

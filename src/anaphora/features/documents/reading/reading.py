@@ -16,6 +16,7 @@ from anaphora.features.documents.reading.base import (
     Reading,
     TooMuch,
 )
+from anaphora.features.documents.reading.calendars import read_calendar
 from anaphora.features.documents.reading.prose import read_markdown, read_notebook, read_text
 
 _BY_SUFFIX: Final[Mapping[str, str]] = {
@@ -125,14 +126,8 @@ def _choose_reader(data: bytes, reading: Reading) -> Read:
     return _PLAIN.get(by_suffix, read_text)
 
 
-def _read_calendar(data: bytes, reading: Reading) -> ExtractedDocument:
-    from anaphora.features.documents.reading.calendars import read_calendar
-
-    return read_calendar(data, reading)
-
-
 _PLAIN: Final[Mapping[str | None, Read]] = {
-    "calendar": _read_calendar,
+    "calendar": read_calendar,
     "markdown": read_markdown,
     "notebook": read_notebook,
 }

@@ -79,10 +79,10 @@ def _find_ending(name: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Held:
-    """A file of no known format: its place below the root, and why it is of none.
+class _UnknownFile:
+    """A file of no known format; `problem` is what it is if it could only be a chat.
 
-    `problem` is what it is if it can only be a chat; `place` and `member` say where it lies.
+    `is_torn`: its beginning is no whole JSON.
     """
 
     file: ImportFile
@@ -93,6 +93,19 @@ class _Held:
     def is_stub(self) -> bool:
         """Whether it is a session that never began."""
         return not self.file.size and self.file.name.endswith(".jsonl")
+
+    @property
+    def kind(self) -> str:
+        """What it is instead of a chat or a document; "" for what may be one."""
+        file = self.file
+        if kind := kind_of_name(file.name):
+            return kind
+        if not file.size:
+            return BLANK
+        if is_secret_file(file.relative):
+            return UNREAD
+        is_link = file.in_folder and file.member is None and file.path.is_symlink()
+        return LINK if is_link else ""
 
 
 class PassedOver:
@@ -107,7 +120,7 @@ class PassedOver:
         self._counts: Counter[str] = Counter()
         self._names: dict[str, list[str]] = {}
         self._companions: dict[str, re.Pattern[str]] = {}
-        self._held: list[_Held] = []
+        self._held: list[_UnknownFile] = []
         self._projects: set[Path] = set()
 
     def add(self, kind: str, name: str) -> None:
@@ -140,25 +153,25 @@ class PassedOver:
 
     def hold(self, file: ImportFile, reason: str, *, is_torn: bool) -> None:
         """Note a file of no known format; `is_torn`: its beginning is no whole JSON."""
-        self._held.append(_Held(file, file.problem("file", reason), is_torn))
+        self._held.append(_UnknownFile(file, file.problem("file", reason), is_torn))
 
     def items(self) -> Iterator[ImportItem]:
         """What became of each file: a problem, perhaps a document, or one of a kind."""
-        for held in self._held:
-            path = held.file.relative
-            if held.is_stub and self._companions:
+        for unknown in self._held:
+            path = unknown.file.relative
+            if unknown.is_stub and self._companions:
                 self.add(EMPTY, path)
             elif any(companions.search(path) for companions in self._companions.values()):
                 if not path.endswith(_PLACE):
                     self.add(KEPT_BESIDE, path)
             else:
-                yield from self._judge(held)
+                yield from self._judge(unknown)
         for kind, count in self._counts.items():
             yield ImportedElse(kind, count, tuple(self._names[kind]))
 
-    def _judge(self, held: _Held) -> Iterator[ImportItem]:
+    def _judge(self, unknown: _UnknownFile) -> Iterator[ImportItem]:
         """What a file is that no importer knows, and no program keeps beside its sessions."""
-        file, name = held.file, held.file.name
+        file, name = unknown.file, unknown.file.name
         is_chat, is_lines = (name.lower().endswith(endings) for endings in (_CHATS, _LINES))
         folders = file.relative.split("/")[:-1]
         keeps = self._keeps_documents and not any(part.startswith(".") for part in folders)
@@ -166,22 +179,14 @@ class PassedOver:
             # The project is told of.
             return
         if file.packing or file.is_database:
-            yield held.problem
-        elif kind := kind_of_name(name) or self._kind_of_place(file):
+            yield unknown.problem
+        elif kind := unknown.kind:
             self.add(kind, file.relative)
-        elif is_chat and (held.is_torn or is_lines or not keeps):
-            yield held.problem
+        elif is_chat and (unknown.is_torn or is_lines or not keeps):
+            yield unknown.problem
         elif file.in_folder and not (keeps and is_written(name)):
             self.add_file(file.relative)
         else:
-            place = file.path.relative_to(self._root).as_posix()
+            path = file.path.relative_to(self._root).as_posix()
             member = "" if file.member is None else file.member.filename
-            yield ImportedFile("" if place == "." else place, member, _NO_CHAT * is_chat)
-
-    def _kind_of_place(self, file: ImportFile) -> str:
-        if not file.size:
-            return BLANK
-        if is_secret_file(file.relative):
-            return UNREAD
-        is_link = file.in_folder and file.member is None and file.path.is_symlink()
-        return LINK if is_link else ""
+            yield ImportedFile("" if path == "." else path, member, _NO_CHAT * is_chat)
