@@ -13,7 +13,7 @@ from tests.document_files import docx, mail, pdf
 
 _CHAT: Final = {"content_type": "text", "parts": ["My bicycle takes a tube of 47-622."]}
 _MESSAGE: Final = {"id": "a", "author": {"role": "user"}, "content": _CHAT}
-_NODE: Final = {"id": "a", "parent": None, "children": [], "message": _MESSAGE}
+_NODE: Final[dict[str, object]] = {"id": "a", "parent": None, "children": [], "message": _MESSAGE}
 _MEMORY: Final = {"id": "m", "memory": "Noor is allergic to hazelnuts.", "user_id": "noor"}
 _CELL: Final = {"cell_type": "markdown", "metadata": {}, "source": ["High water is at noon."]}
 _NOTEBOOK: Final = {"cells": [_CELL], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
@@ -72,6 +72,8 @@ LEFT: Final[dict[str, tuple[bytes, str]]] = {
 def write_everything(folder: Path) -> list[Path]:
     """All of them."""
     folder.mkdir()
-    for name, (data, *_) in {**TAKEN, **LEFT}.items():
-        (folder / name).write_bytes(data)
+    contents = {name: content for name, (content, *_) in TAKEN.items()}
+    contents |= {name: content for name, (content, _) in LEFT.items()}
+    for name, content in contents.items():
+        (folder / name).write_bytes(content)
     return sorted(folder.iterdir())

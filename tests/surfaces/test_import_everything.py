@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -99,42 +98,46 @@ def test_files_and_a_folder_are_dropped_on_the_page(tmp_path: Path) -> None:
         seen.check()
 
 
-def text(data: bytes) -> Callable[[Path], None]:
-    return lambda path: path.write_bytes(data) and None
-
-
-ODD: dict[str, tuple[Callable[[Path], object], str, int]] = {
-    "nothing.txt": (text(b""), "left out: nothing.txt: empty file", 0),
-    "blanks.md": (text(b" \n\t\n"), "left out: blanks.md: empty", 0),
-    "latin.txt": (text("Schlüssel".encode("cp1252")), "not UTF-8; read as Windows-1252", 0),
-    "wide.csv": (text("Möwe;1".encode("utf-16")), "2 documents added", 0),
-    "noise.txt": (text(bytes(range(256)) * 9), "left out: noise.txt: no PDF, DOCX", 0),
-    "half.json": (text(b'{"messages": [{"text": "I liv'), "half.json: file: no importer", 5),
-    "other.json": (text(b'{"flour": 2}'), "other.json: no chat is recognised in it: kept", 0),
-    "log.jsonl": (text(b'{"flour": 2}\n'), "log.jsonl: file: no importer recognises", 5),
-    "torn.pdf": (text(b"%PDF-1.4\n1 0 obj"), "torn.pdf: file: it is damaged", 5),
-    "vault.zip": (text(packed({"in.zip": packed({"a": ""})})), "left out: in.zip: archive", 0),
-    "copy.txt": (text(b"Books to read."), "1 document added, 1 known already", 0),
-    ".notes.txt": (text(b"Words."), "left out: .notes.txt: hidden file", 0),
-    "passwords.kdbx": (text(b"x"), "left out: passwords.kdbx: file with keys or passwords", 0),
-    "loop": (lambda path: path.symlink_to(path.parent), "left out: loop: link", 0),
-    "gone.txt": (lambda path: path.symlink_to("nowhere"), "left out: gone.txt: link", 0),
-    "knot.txt": (lambda path: path.symlink_to(path), "left out: knot.txt: link", 0),
-    "huge.txt": (lambda path: (path.touch(), os.truncate(path, 10**9)), "1,000,000,000 bytes", 5),
-    "node_modules": (lambda path: (path.mkdir(), (path / "a.txt").touch()), "folder of a pro", 0),
-    "code": (lambda path: ((path / ".git").mkdir(parents=True), (path / "a.md").write_text("A")),
-             "left out: code: folder of a project: `anaphora project index`", 0),
-}  # fmt: skip
+HUGE = 10**9
+ODD: dict[str, tuple[bytes | str | int, str, int]] = {
+    "nothing.txt": (b"", "left out: nothing.txt: empty file", 0),
+    "blanks.md": (b" \n\t\n", "left out: blanks.md: empty", 0),
+    "latin.txt": ("Schlüssel".encode("cp1252"), "not UTF-8; read as Windows-1252", 0),
+    "wide.csv": ("Möwe;1".encode("utf-16"), "2 documents added", 0),
+    "noise.txt": (bytes(range(256)) * 9, "left out: noise.txt: no PDF, DOCX", 0),
+    "half.json": (b'{"messages": [{"text": "I liv', "half.json: file: no importer", 5),
+    "other.json": (b'{"flour": 2}', "other.json: no chat is recognised in it: kept", 0),
+    "log.jsonl": (b'{"flour": 2}\n', "log.jsonl: file: no importer recognises", 5),
+    "torn.pdf": (b"%PDF-1.4\n1 0 obj", "torn.pdf: file: it is damaged", 5),
+    "vault.zip": (packed({"in.zip": packed({"a": ""})}), "left out: in.zip: archive", 0),
+    "copy.txt": (b"Books to read.", "1 document added, 1 known already", 0),
+    ".notes.txt": (b"Words.", "left out: .notes.txt: hidden file", 0),
+    "passwords.kdbx": (b"x", "left out: passwords.kdbx: file with keys or passwords", 0),
+    "script.py": (b"print(1)", "left out: script.py: .py file", 0),
+    "loop": (".", "left out: loop: link", 0),
+    "gone.txt": ("nowhere", "left out: gone.txt: link", 0),
+    "knot.txt": ("knot.txt", "left out: knot.txt: link", 0),
+    "twin.txt": ("books.txt", "left out: twin.txt: link", 0),
+    "huge.txt": (HUGE, "huge.txt: file: it has 1,000,000,000 bytes", 5),
+    "node_modules/a.txt": (b"Words.", "left out: node_modules: folder of a program", 0),
+    "code/.git": (b"gitdir: x", "left out: code: folder of a project: `anaphora project", 0),
+}
+"""Bytes, the target of a link or a size; a line about it; the exit code."""
 
 
 @pytest.mark.parametrize("name", ODD)
 def test_each_odd_thing_has_a_line(tmp_path: Path, name: str) -> None:
     """Beside a good file, which goes in; only words of the user that are lost are a failure."""
-    make, line, code = ODD[name]
-    folder = tmp_path / "mixed"
-    folder.mkdir()
+    content, line, code = ODD[name]
+    folder, path = tmp_path / "mixed", tmp_path / "mixed" / name
+    path.parent.mkdir(parents=True)
     (folder / "books.txt").write_text("Books to read.")
-    make(folder / name)
+    if isinstance(content, str):
+        path.symlink_to(content)
+    else:
+        path.write_bytes(content if isinstance(content, bytes) else b"")
+    if content == HUGE:
+        os.truncate(path, HUGE)
     done = run_cli("import", folder, home=tmp_path / "home")
     assert (done.exit_code, line in done.stdout) == (code, True), done.stdout
     assert "added" in done.stdout
