@@ -104,6 +104,8 @@ ODD: dict[str, tuple[bytes | str | int, str, int]] = {
     "blanks.md": (b" \n\t\n", "left out: blanks.md: empty", 0),
     "latin.txt": ("Schlüssel".encode("cp1252"), "not UTF-8; read as Windows-1252", 0),
     "wide.csv": ("Möwe;1".encode("utf-16"), "2 documents added", 0),
+    "bare.txt": ("The pump is in the cellar.".encode("utf-16-le"), "2 documents added", 0),
+    "empty.ics": (b"BEGIN:VCALENDAR\nEND:VCALENDAR", "empty.ics: calendar without an event", 0),
     "noise.txt": (bytes(range(256)) * 9, "left out: noise.txt: no PDF, DOCX", 0),
     "half.json": (b'{"messages": [{"text": "I liv', "half.json: file: no importer", 5),
     "other.json": (b'{"flour": 2}', "other.json: no chat is recognised in it: kept", 0),

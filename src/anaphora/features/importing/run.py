@@ -47,7 +47,7 @@ _MOST_NAMED: Final = 20
 _NO_READER: Final = "file that only the feature `documents` reads"
 _FORGOTTEN: Final = "document that was forgotten here; --again brings it back"
 # How the reader of documents begins to say what a file is.
-_IT_IS: Final = re.compile(r"^it is (?:an? )?")
+_IT_IS: Final = re.compile(r"^it (?:is|has) (?:an? )?")
 
 TakeFile = Callable[[Path | bytes, str | None], TakenFile | None]
 """Keeps a file at a path, or its bytes, under its path or a name; None if nothing keeps files."""
@@ -172,19 +172,21 @@ class _ImportRun:
 
     def add_file(self, source: ImportSource, file: ImportedFile) -> None:
         """Offer a file that no importer knows."""
-        label = "/".join(filter(None, (file.path or source.name or source.path.name, file.member)))
+        base = source.name or str(source.path)
+        label = "/".join(filter(None, (base, file.path, file.member)))
+        name = label.rpartition("/")[2]
         try:
             outcome = self._take_file(*source.take(file))
         except InvalidInput as error:
             outcome = TakenFile("failed", error.reason)
         match outcome:
             case None:
-                self._leave_out(_NO_READER, 1, (label,))
+                self._leave_out(_NO_READER, 1, (name,))
             case TakenFile("left_out"):
                 kind = _IT_IS.sub("", outcome.reason)
-                self._leave_out(kind, 1, (label,))
+                self._leave_out(kind, 1, (name,))
             case TakenFile("forgotten"):
-                self._leave_out(_FORGOTTEN, 1, (label,))
+                self._leave_out(_FORGOTTEN, 1, (name,))
             case TakenFile("failed"):
                 self._add_problem(label, "file", outcome.reason)
             case TakenFile():
@@ -230,4 +232,5 @@ class _ImportRun:
             documents_added=documents["added"],
             documents_known=documents["known"],
             redacted=tuple(redacted_kinds),
+            notices=(),
         )

@@ -26,7 +26,9 @@ _KEPT: Final = (
 _MOST_GONE: Final = 5
 """How many vanished sources are listed by name."""
 _MOST_KINDS: Final = 5
-"""How many kinds of what is in files was left out, or could not be read, are told."""
+"""How many kinds of what is in files was left out are told."""
+_MOST_PROBLEMS: Final = 20
+"""How many problems are told, the first of each kind in a file."""
 _MOST_FILES: Final = 8
 """How many files of one kind are listed by name."""
 
@@ -142,16 +144,16 @@ def _show_left_out(report: ImportReport) -> None:
 
 
 def _show_reasons(begin: str, problems: tuple[ImportProblem, ...], style: str) -> None:
-    """List the first problem of each kind."""
+    """List the first problem of each kind in each file."""
     terminal = console()
-    alike = Counter(problem.reason for problem in problems)
-    firsts = {problem.reason: problem for problem in reversed(problems)}
-    shown_reasons = [*alike][:_MOST_KINDS]
-    for reason in shown_reasons:
-        problem, more = firsts[reason], alike[reason] - 1
+    alike = Counter((problem.path, problem.reason) for problem in problems)
+    firsts = {(problem.path, problem.reason): problem for problem in reversed(problems)}
+    shown_kinds = [*alike][:_MOST_PROBLEMS]
+    for path, reason in shown_kinds:
+        more = alike[path, reason] - 1
         also = f" (and {more:,} more like it)" if more else ""
-        where = ": ".join(filter(None, (problem.path, problem.place)))
+        where = ": ".join(filter(None, (path, firsts[path, reason].place)))
         terminal.print(styled(f"  {begin}{where}: {reason}{also}", style))
-    hidden_count = len(problems) - sum(alike[reason] for reason in shown_reasons)
+    hidden_count = len(problems) - sum(alike[kind] for kind in shown_kinds)
     if hidden_count:
         terminal.print(styled(f"  {begin}{hidden_count:,} more (--json lists them)", style))

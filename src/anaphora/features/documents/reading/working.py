@@ -69,5 +69,5 @@ def read_and_cut(name: str, data: bytes, limits: DocumentLimits) -> Iterator[Rea
         reason = f"it has more than {limits.sections:,} sections"
         raise UnreadableDocument("document", name, reason)
     if not cut_text.sections:
-        raise UnreadableDocument("document", name, "it has no text")
+        raise OtherKind("document", name, "it has no text")
     yield ReadDocument(replace(document, blocks=()), cut_text)

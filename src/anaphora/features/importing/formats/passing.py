@@ -41,7 +41,8 @@ _KINDS: Final = by_word(
         "text of another program: save it as DOCX or PDF": "doc odt rtf pages wpd",
         "e-book: save it as PDF": "epub mobi azw3",
         "contact card": "vcf",
-        "program, or a part of one": "exe dll so dylib o a pyc class jar wasm dmg iso msi apk css",
+        "program, or a part of one": "exe dll so dylib o a pyc class jar wasm msi apk",
+        "disk image": "dmg iso img vhd",
         "font": "ttf otf woff woff2",
     }
 )
@@ -173,8 +174,6 @@ class PassedOver:
         """What a file is that no importer knows, and no program keeps beside its sessions."""
         file, name = unknown.file, unknown.file.name
         is_chat, is_lines = (name.lower().endswith(endings) for endings in (_CHATS, _LINES))
-        folders = file.relative.split("/")[:-1]
-        keeps = self._keeps_documents and not any(part.startswith(".") for part in folders)
         if self._projects & {*file.path.parents} and not is_lines:
             # The project is told of.
             return
@@ -182,9 +181,11 @@ class PassedOver:
             yield unknown.problem
         elif kind := unknown.kind:
             self.add(kind, file.relative)
-        elif is_chat and (unknown.is_torn or is_lines or not keeps):
+        elif is_chat and (unknown.is_torn or is_lines or not self._keeps_documents):
             yield unknown.problem
-        elif file.in_folder and not (keeps and is_written(name)):
+        elif any(part.startswith(".") for part in file.relative.split("/")[:-1]):
+            self.add(HIDDEN, file.relative)
+        elif file.in_folder and not (self._keeps_documents and is_written(name)):
             self.add_file(file.relative)
         else:
             path = file.path.relative_to(self._root).as_posix()
