@@ -192,4 +192,5 @@ def test_documents_have_a_row_for_each_kind_of_file() -> None:
     """Some formats have several kinds of files: those of mails, and notebooks beside Markdown."""
     rows = rows_of(PAGE.read_text("utf-8")).values()
     suffixes = {Path(row.name).suffix for row in rows if row.heading == "Documents"}
-    assert suffixes == {".pdf", ".docx", ".html", ".eml", ".mbox", ".md", ".ipynb", ".txt"}
+    texts = {".md", ".ipynb", ".txt", ".csv"}
+    assert suffixes == {".pdf", ".docx", ".html", ".eml", ".mbox", ".ics", *texts}

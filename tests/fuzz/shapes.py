@@ -27,7 +27,7 @@ from anaphora import ImportProblem
 from anaphora.errors import InvalidInput, UnreadableDocument
 from anaphora.features.documents.reading.base import DocumentLimits
 from anaphora.features.documents.reading.working import read_and_cut
-from anaphora.features.importing.formats import detect, file_imports
+from anaphora.features.importing.formats import detect, found_imports
 from anaphora.features.importing.formats.base import FAILED
 
 from .mutating import Mutator
@@ -349,7 +349,7 @@ def shapes(folder: Path, shared: Path | None) -> Iterator[Room]:
             return
         for form in {forms.get(name), None} if dice(data, 2) else {forms.get(name)}:
             try:
-                items = [item for one in file_imports(path, form) for item in one.items]
+                items = [item for one in found_imports(path, form) for item in one.items]
             except InvalidInput:
                 continue
             # Of a zip file without members it is told by who imports it.

@@ -16,7 +16,6 @@ from tests.ingest.memory_sources import MEM0_HISTORY, database
 from tests.ingest.mixed_folder import write_mixed
 
 from anaphora import ImportReport, Memory
-from anaphora.errors import UnknownFormat
 
 # How the problem of a reader that fell over begins.
 FAILED = "its reader failed"
@@ -43,7 +42,8 @@ def texts(memory: Memory) -> set[str]:
 
 
 def told(report: ImportReport) -> str:
-    return " ".join([*report.left_out, *(f"{one.path} {one.reason}" for one in report.problems)])
+    left = [f"{kind} ({', '.join(names)})" for kind, names in report.left_out_files.items()]
+    return " ".join([*left, *(f"{one.path} {one.reason}" for one in report.problems)])
 
 
 @pytest.mark.promise("import.unknown")
@@ -52,11 +52,14 @@ def test_a_mixed_folder_comes_in_with_the_account_of_each(memory: Memory, folder
     mixed = write_mixed(folder, 100)
     report = memory.import_(folder)
     assert texts(memory) >= set(mixed.said)
-    named = {Path(problem.path).name for problem in report.problems}
-    assert named >= set(mixed.broken)
+    # What is whole JSON, and no chat, is a document.
+    remarked = {Path(remark.path).name for remark in report.remarks}
+    assert remarked == {"number79.json", "settings89.json"}
+    assert all(name in told(report) for name in {*mixed.broken} - remarked)
     assert not [problem for problem in report.problems if FAILED in problem.reason]
-    by_ending = {kind.split()[0]: count for kind, count in report.left_out.items()}
-    assert by_ending == {".png": 3, ".csv": 3, ".txt": 2, ".log": 2}
+    by_kind = {kind.split()[0]: count for kind, count in report.left_out.items()}
+    assert by_kind == {"picture,": 3, ".log": 2, "empty": 1}
+    assert report.documents_added == 7
     assert "other" in told(report), "files that may have held words are named"
     again = memory.import_(folder)
     assert (again.added, again.memories_added) == (0, 0)
@@ -67,18 +70,19 @@ def test_a_mixed_folder_comes_in_with_the_account_of_each(memory: Memory, folder
 @pytest.mark.parametrize(
     ("files", "words"),
     [
-        ({"a/x.yaml": "a: 1", "a/y.yaml": "b: 2", "a/z": ""}, "2 .yaml file (x.yaml, y.yaml)"),
-        ({"_chat.txt": "[05/01/2026, 10:01:00] Ola: The key is under the pot"}, "_chat.txt"),
-        ({"a.png": "x", "b.png": "y", "rows.csv": "1;2"}, "2 .png file; 1 .csv file"),
-        ({"settings.json": '{"theme": "dark"}'}, "settings.json"),
-        ({"lease.pdf": "%PDF-1.4"}, "document add"),
-        ({}, "it is empty"),
+        (
+            {"a/x.yaml": "a: 1", "a/y.yaml": "b: 2", "a/z": ""},
+            ".yaml file (x.yaml, y.yaml) empty file (z)",
+        ),
+        ({"a.png": "x", "b.png": "y"}, "picture, whose text an OCR must read first (a.png, b.png)"),
+        ({"lease.pdf": "%PDF-1.4"}, "lease.pdf it is damaged"),
+        ({}, ""),
     ],
 )
 def test_where_nothing_can_be_read_it_is_said(
     memory: Memory, folder: Path, tmp_path: Path, form: str, files: dict[str, str], words: str
 ) -> None:
-    """A folder or zip file is refused as a file is: with what is in it and what is known."""
+    """Of a folder or zip file each file is told, with what it is."""
     for name, text in files.items():
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(text)
@@ -88,15 +92,12 @@ def test_where_nothing_can_be_read_it_is_said(
         with zipfile.ZipFile(given, "w") as archive:
             for name, text in files.items():
                 archive.writestr(name, text)
-    with pytest.raises(UnknownFormat) as refused:
-        memory.import_(given)
-    assert words in refused.value.reason
-    assert "Recognised are" in refused.value.reason
-    # Beside one that is read it is a problem: nothing of that is lost.
+    report = memory.import_(given)
+    assert (report.files, words in told(report)) == (0, True)
+    # Beside one that is read nothing of that is lost.
     (tmp_path / "good.jsonl").write_text(CHAT)
     report = memory.import_([given, tmp_path / "good.jsonl"])
-    assert report.added == 1
-    assert any("nothing in it can be imported" in one.reason for one in report.problems)
+    assert (report.added, words in told(report)) == (1, True)
 
 
 @pytest.mark.promise("import.unknown")
@@ -121,7 +122,7 @@ def test_a_known_format_with_nothing_in_it_is_no_success(tmp_path: Path) -> None
     path = database(tmp_path / "history.db", {"history": (MEM0_HISTORY, [])})
     ran = run_command("--home", tmp_path / "home", "import", path, environ=os.environ)
     assert ran.returncode == 5
-    assert "1 file with no conversation or memory in it (history.db)" in ran.stdout
+    assert "left out: history.db: file with no conversation or memory in it" in ran.stdout
 
 
 def test_a_file_of_two_formats_is_read_by_both(

@@ -21,6 +21,7 @@ from anaphora.features.importing.formats.base import FAILED
 from anaphora.features.importing.values import ImportedElse
 from anaphora.ingest.bounds import Bounds
 from anaphora.ops.backup.archive import MANIFEST, opened
+from anaphora.testing import run_cli
 
 pytestmark = pytest.mark.internal
 
@@ -195,18 +196,16 @@ def test_times_that_say_nothing_are_reported_and_filled(tmp_path: Path) -> None:
 
 
 def test_what_nobody_knows_is_refused_by_name_and_reported_in_a_walk(tmp_path: Path) -> None:
-    """An unknown file raises when named; in a directory it is a problem beside the others."""
-    (tmp_path / "recipe.json").write_text('{"flour": 2}')
+    """An unknown file is a problem beside the others; a name that is wrong raises."""
+    (tmp_path / "recipe.jsonl").write_text('{"flour": 2}')
     (tmp_path / "chats.json").write_text(json.dumps([chat(1)]))
-    with pytest.raises(UnknownFormat):
-        read(tmp_path / "recipe.json")
     with pytest.raises(UnknownFormat):
         read(tmp_path / "chats.json", "papyrus")
     with pytest.raises(InvalidInput):
         read(tmp_path / "missing.json")
     conversations, problems = split(tmp_path)
     assert len(conversations) == 1
-    assert [Path(problem.path).name for problem in problems] == ["recipe.json"]
+    assert [Path(problem.path).name for problem in problems] == ["recipe.jsonl"]
 
 
 def test_a_broken_zip_file_is_a_problem(tmp_path: Path, fixtures: Path) -> None:
@@ -268,13 +267,13 @@ def test_any_json_is_read_or_reported(
 
 
 def test_a_file_that_nobody_knows_is_told_what_would_be(tmp_path: Path) -> None:
-    """The error lists what is recognised, and the lines that it shows are themselves read."""
-    (tmp_path / "recipe.json").write_text('{"flour": 2}')
-    with pytest.raises(UnknownFormat) as refused:
-        read(tmp_path / "recipe.json")
-    said = str(refused.value)
-    assert all(name in said for name in ("ChatGPT", "Claude.ai", "Codex", "ShareGPT", "Neo"))
-    shown = [line for line in said.splitlines() if line.startswith("{")]
+    """The command lists what is recognised, and the lines that it shows are themselves read."""
+    (tmp_path / "recipe.jsonl").write_text('{"flour": 2}')
+    done = run_cli("import", tmp_path / "recipe.jsonl", home=tmp_path / "home")
+    assert done.exit_code == 2
+    names = "ChatGPT Claude.ai Codex ShareGPT Neo mem0 basic-memory claude-mem Zep Letta Takeout"
+    assert all(name in done.stderr for name in names.split())
+    shown = [line for line in done.stderr.splitlines() if line.startswith("{")]
     (tmp_path / "shown.jsonl").write_text("\n".join(shown))
     (conversation,), problems = split(tmp_path / "shown.jsonl")
     assert (len(conversation.turns), problems) == (2, [])
@@ -585,8 +584,9 @@ def test_what_is_no_file_is_refused_by_name(odd: Path, tmp_path: Path, form: str
 @pytest.mark.promise("import.regular_files")
 def test_files_that_say_they_are_empty_are_not_read(tmp_path: Path) -> None:
     """A file of the kernel that would wait for its reader is an empty one."""
-    with pytest.raises(UnknownFormat, match="the file is empty"):
-        read("/proc/kmsg")
+    (item,) = read("/proc/kmsg")
+    assert isinstance(item, ImportedElse)
+    assert (item.kind, item.names) == ("empty file", ("kmsg",))
 
 
 @pytest.mark.promise("import.bounded")

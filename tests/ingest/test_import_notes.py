@@ -15,9 +15,7 @@ from tests.ingest.imported import read
 from tests.ingest.memory_sources import FIXTURES
 
 from anaphora import ImportProblem, ImportReport, Memory, NewMemory
-from anaphora.errors import UnknownFormat
-from anaphora.features.importing.formats import detect
-from anaphora.features.importing.values import ImportedElse, ImportedMemory
+from anaphora.features.importing.values import ImportedFile, ImportedMemory
 
 LOG = "harbour/Projects/Log of the quay.md"
 
@@ -129,9 +127,10 @@ def test_links_key_files_and_binaries_are_not_read(memory: Memory, vault: Path) 
     (vault / "CI.md").write_text(f"The token is {token}.\n")
     report = memory.import_(vault)
     told = {Path(one.path).name: one.reason for one in report.problems}
-    assert set(told) == {"out.md", "picture.md", ".env.md"}
-    assert "link" in told["out.md"]
+    assert set(told) == {"picture.md"}
     assert "no text" in told["picture.md"]
+    left_out = {kind.split()[0]: names for kind, names in report.left_out_files.items()}
+    assert (left_out["link,"], left_out["file"]) == (("out.md",), (".env.md",))
     texts = [one.text for one in memory.list(limit=100)]
     assert not [text for text in texts if token in text or "Passwords" in text]
     assert report.redacted
@@ -149,14 +148,14 @@ def test_a_zip_file_of_a_vault_is_the_same_vault(memory: Memory, vault: Path) ->
 
 
 @pytest.mark.promise("import.notes")
-def test_notes_among_other_files_are_counted_unless_asked_for(tmp_path: Path) -> None:
-    """A folder of transcripts does not bring the Markdown that lies in it, and says so."""
+def test_notes_among_other_files_are_documents_unless_asked_for(tmp_path: Path) -> None:
+    """A folder of transcripts does not bring the Markdown that lies in it as memories."""
     folder = tmp_path / "mixed"
     folder.mkdir()
     (folder / "chat.jsonl").write_text('{"role": "user", "text": "hello"}\n')
     (folder / "README.md").write_text("# Notes\n")
-    (left_out,) = [item for item in read(folder) if isinstance(item, ImportedElse)]
-    assert (left_out.kind.split(" (")[0], left_out.count) == ("Markdown file", 1)
+    (document,) = [item for item in read(folder) if isinstance(item, ImportedFile)]
+    assert document.path == "README.md"
     assert list(notes(folder)) == []
     assert list(notes(folder, "markdown")) == ["mixed/README.md"]
 
@@ -197,16 +196,13 @@ def test_an_observation_that_was_taken_out_ends(memory: Memory, tmp_path: Path) 
 
 @pytest.mark.promise("import.notes")
 def test_one_note_can_be_imported_alone(memory: Memory, tmp_path: Path) -> None:
-    """A single Markdown file is a note; text without a sign of Markdown is not taken for one."""
-    note = tmp_path / "Tides.txt"
+    """A single file of Markdown is a document, and a note if that is asked for."""
+    note = tmp_path / "Tides.md"
     note.write_text("---\ntags: sea\n---\nHigh water at Aveiro is 12 minutes late.\n")
-    assert detect(note) == "markdown"
-    assert memory.import_(note).memories_added == 1
+    report = memory.import_(note)
+    assert (report.memories_added, report.documents_added) == (0, 1)
+    assert memory.import_(note, format="markdown").memories_added == 1
     assert memory.recall("high water at Aveiro")[0].tags == ("sea", "markdown")
-    plain = tmp_path / "plain.txt"
-    plain.write_text("Just words.\n")
-    with pytest.raises(UnknownFormat):
-        detect(plain)
 
 
 def test_problems_of_a_large_note(tmp_path: Path) -> None:
@@ -214,9 +210,9 @@ def test_problems_of_a_large_note(tmp_path: Path) -> None:
     note = tmp_path / "big.md"
     words = "word " * 4_000
     note.write_text(f"# A\n\n{words}\n\n# A\n\nmore {words}\n\n####### none\n")
-    found = [item for item in read(note) if isinstance(item, ImportedMemory)]
+    found = [item for item in read(note, "markdown") if isinstance(item, ImportedMemory)]
     assert len({one.key for one in found}) == len(found) >= 2
-    assert not [item for item in read(note) if isinstance(item, ImportProblem)]
+    assert not [item for item in read(note, "markdown") if isinstance(item, ImportProblem)]
     assert sum(one.memory.text.count("word") for one in found) == 8_000
 
 
@@ -270,7 +266,7 @@ def note(
     """The one memory of a note with this front matter."""
     data = front if isinstance(front, bytes) else front.encode()
     (folder / name).write_bytes(data + body.encode())
-    (item,) = (one for one in read(folder / name) if isinstance(one, ImportedMemory))
+    (item,) = (one for one in read(folder / name, "markdown") if isinstance(one, ImportedMemory))
     return item.memory
 
 
@@ -291,9 +287,9 @@ HELD = {
 LEFT_OUT = {
     "base of Obsidian (a view of notes)": 1,
     "empty note": 1,
-    "file that is no note (.png)": 1,
     "note in a hidden folder (.obsidian)": 1,
     "note in a hidden folder (.trash)": 1,
+    "picture, whose text an OCR must read first": 1,
     "template": 3,
 }
 
@@ -383,7 +379,7 @@ def test_a_date_that_reads_two_ways_is_told(memory: Memory, tmp_path: Path, writ
     path = tmp_path / "Note.md"
     path.write_text(f"---\ndate: {written}\n---\nWords.\n")
     os.utime(path, (1_800_000_000, 1_800_000_000))
-    (problem,) = memory.import_(path).problems
+    (problem,) = memory.import_(path, format="markdown").problems
     assert "two ways" in problem.reason
     (row,) = memory.list()
     assert row.created_at == datetime.fromtimestamp(1_800_000_000, UTC)
@@ -432,5 +428,6 @@ def test_what_a_vault_ignores_and_links_to_is_told(memory: Memory, films: Path) 
     (films / "Secret plan.md").write_text("Hush.")
     (films / "Work").symlink_to(films.parent, target_is_directory=True)
     report = memory.import_(films)
-    assert report.left_out == LEFT_OUT | {"note or folder that .gitignore leaves out": 2}
-    assert {Path(one.path).name for one in report.problems} == {"Torn.canvas", "Work"}
+    link = {"link, which is not followed": 1}
+    assert report.left_out == LEFT_OUT | {"note or folder that .gitignore leaves out": 2} | link
+    assert [Path(one.path).name for one in report.problems] == ["Torn.canvas"]

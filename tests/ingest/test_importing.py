@@ -215,10 +215,8 @@ def test_a_lost_sidecar_doubles_nothing(tmp_path: Path, fixtures: Path) -> None:
 
 def test_a_mistake_in_a_name_imports_nothing(home: Any, tmp_path: Path, fixtures: Path) -> None:
     """Paths and formats are looked at before the first conversation is written."""
-    (tmp_path / "other.json").write_text("{}")
     for sources, form, error in (
         ([fixtures, tmp_path / "none"], None, InvalidInput),
-        ([fixtures, tmp_path / "other.json"], None, UnknownFormat),
         ([fixtures], "papyrus", UnknownFormat),
     ):
         with pytest.raises(error):

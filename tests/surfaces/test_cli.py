@@ -218,7 +218,7 @@ def test_the_shipped_example_is_answered(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("at", "module", "said"),
     [
-        ("staging.jsonl", "conversation", "Everything read so far is stored"),
+        ("staging.jsonl", "imports", "Everything read so far is stored"),
         ("turns", "vectors", "Everything is stored"),
     ],
 )
@@ -242,10 +242,7 @@ def test_an_interrupted_import_says_what_is_kept(
             yield report
 
     monkeypatch.setenv("ANAPHORA_EMBEDDER", "hashing")
-    place = {"conversation": "anaphora.features.importing.commands"}.get(
-        module, f"anaphora.surfaces.cli.{module}"
-    )
-    monkeypatch.setattr(f"{place}.long_work", pressing)
+    monkeypatch.setattr(f"anaphora.surfaces.cli.{module}.long_work", pressing)
     done = run_cli("conversation", "import", chat, home=home)
     assert done.exit_code == 130
     assert said in done.output.replace("\n", " ")

@@ -294,7 +294,7 @@ def test_the_first_hit_is_on_the_first_screen_of_a_phone(still: Still) -> None:
         assert box["y"] + box["height"] < 844
 
 
-def nothing_known() -> bytes:
+def sent_by_whatsapp() -> bytes:
     """A zip file as WhatsApp sends it."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as archive:
@@ -333,9 +333,9 @@ def test_an_empty_memory_says_how_to_begin_and_takes_a_file(
             (
                 "blank.jsonl",
                 lines.replace("The ferry leaves at nine.", " ").encode(),
-                "1 blank message",
+                "blank message: 1",
             ),
-            ("WhatsApp.zip", nothing_known(), "nothing in it can be imported"),
+            ("WhatsApp.zip", sent_by_whatsapp(), "WhatsApp.zip: 1 document."),
         ):
             page.locator("#intake").click()
             given = {"name": name, "mimeType": "application/octet-stream", "buffer": data}

@@ -142,18 +142,25 @@ def test_a_namespace_goes_out_and_comes_in(pair: Pair) -> None:
 
 
 @pytest.mark.promise("import.unknown")
-def test_a_zip_file_of_nothing_known_is_refused_with_what_is(pair: Pair) -> None:
-    """It is told what is in it and what would be read, and not where the upload lay."""
-    client, _ = pair
+def test_what_is_uploaded_is_told_by_its_own_names(pair: Pair) -> None:
+    """What came in, what it is that did not, and not where the upload lay."""
+    client, memory = pair
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as archive:
         archive.writestr("_chat.txt", "[05/01/2026, 10:01:00] Ola: The key is under the pot")
-    answer = client.post("/v1/import", content=file.getvalue(), params={"name": "WhatsApp.zip"})
-    assert answer.status_code == 422
-    assert "1 .txt file (_chat.txt)" in answer.text
-    assert "Recognised are" in answer.text
-    assert "/proc" not in answer.text
-    assert "upload" not in answer.text
+        archive.writestr("IMG.jpg", "picture")
+    for name, content, told in (
+        ("/home/ola/WhatsApp.zip", file.getvalue(), '["IMG.jpg"]'),
+        ("C:\\notes\\torn.pdf", b"%PDF-1.4", '"path": "notes/torn.pdf"'),
+        ("../photo.jpg", b"\xff\xd8\xff", '["photo.jpg"]'),
+        ("log.jsonl", b'{"flour": 2}', "no importer recognises this file"),
+    ):
+        answer = client.post("/v1/import", content=content, params={"name": name})
+        assert answer.status_code == (422 if name == "log.jsonl" else 200)
+        assert told in answer.text
+        assert "/proc" not in answer.text
+    (document,) = memory.documents()
+    assert document.name == "home/ola/WhatsApp.zip/_chat.txt"
 
 
 @pytest.mark.promise("import.memories_twice")
@@ -163,14 +170,15 @@ def test_what_another_program_keeps_is_uploaded(pair: Pair, tmp_path: Path) -> N
     database = mem0_history(tmp_path / "history.db").read_bytes()
     note = b"# Tides\n\nHigh water at Aveiro is 12 minutes late.\n"
     headers = {"Content-Type": "application/octet-stream"}
-    for added, known in ((3, 0), (0, 3)):
+    for added, known, documents in ((2, 0, 1), (0, 2, 0)):
         told = [
             ok(client.post("/v1/import", content=content, headers=headers, params={"name": name}))
             for name, content in (("history.db", database), ("tides.md", note))
         ]
         assert sum(one["memories_added"] + one["memories_changed"] for one in told) == added
         assert sum(one["memories_known"] for one in told) == known
-    assert [one.path for one in memory.list() if "Aveiro" in one.text] == ["tides.md"]
+        assert sum(one["documents_added"] for one in told) == documents
+    assert [one.name for one in memory.documents()] == ["tides.md"]
 
 
 @pytest.mark.promise("rest.problems")

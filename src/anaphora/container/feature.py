@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from anaphora.values.actions import AuditAction
     from anaphora.values.context import ContextMemory
     from anaphora.values.conversations import Check, ImportReport, Source
+    from anaphora.values.files import TakenFile
     from anaphora.values.memories import Forgotten, MemoryRecord, SurvivingSource
 
 
@@ -96,6 +97,14 @@ class FeatureServices(ServiceGroup):
     ) -> ImportReport | None:
         """Import files of other programs; None by a feature that reads none."""
         del sources, form, name, again, progress
+        return None
+
+    def take_file(self, source: Path | bytes, name: str | None, *, again: bool) -> TakenFile | None:
+        """Keep a file that no importer knows, at a path or its bytes, under its path or `name`.
+
+        `again` also takes one that was forgotten here. None by a feature that keeps no files.
+        """
+        del source, name, again
         return None
 
     # Vectors.

@@ -10,8 +10,8 @@ from anaphora.values.conversations import ImportProblem
 
 UNKNOWN: Final = "no importer recognises this file"
 """The beginning of the problem of a file in no known format."""
-UNKNOWN_ALL: Final = "nothing in it can be imported"
-"""The same for a folder or zip file without any known format."""
+EMPTY: Final = "file with no conversation or memory in it"
+"""The kind of a file in a known format that gave nothing."""
 _LONGEST: Final = 300
 
 

@@ -321,16 +321,24 @@ class ImportReport:
     `memories_changed` have a new value, or came back; `memories_ended` are parts of a note that it
     has no longer: they stay in history. `memories_forgotten` were forgotten here and stay out.
     `gone` names what was imported from a folder before and is not in it any more: it stays.
-    `redacted` are the kinds of secrets that were taken out of memories. `notices` say what the user
-    should know.
+    `redacted` are the kinds of secrets that were taken out. `notices` say what the user should
+    know.
+
+    `files` are those of which something is here now, added or known. `left_out` counts by kind what
+    was not taken: parts of files, and whole files, the first names of which `left_out_files` gives.
+    `remarks` are about files that came in: what of them was not read, or read otherwise. `problems`
+    are what may have words of the user and could not be read.
     """
 
+    files: int = 0
     conversations: int = 0
     added: int = 0
     known: int = 0
     forgotten: int = 0
     branches: int = 0
     left_out: Mapping[str, int] = field(default_factory=dict)
+    left_out_files: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    remarks: tuple[ImportProblem, ...] = ()
     problems: tuple[ImportProblem, ...] = ()
     conversation_ids: tuple[str, ...] = ()
     memories_added: int = 0
@@ -352,12 +360,17 @@ class ImportReport:
     def joined(cls, reports: Sequence[ImportReport]) -> ImportReport:
         """What several imports did together."""
         left_out: Counter[str] = Counter()
+        names: dict[str, tuple[str, ...]] = {}
         for report in reports:
             left_out.update(report.left_out)
+            for kind, files in report.left_out_files.items():
+                names[kind] = names.get(kind, ()) + files
         counts = [column.name for column in fields(cls) if isinstance(column.default, int)]
         return cls(
             **{n: sum(getattr(r, n) for r in reports) for n in counts},
             left_out=dict(left_out),
+            left_out_files=names,
+            remarks=tuple(p for r in reports for p in r.remarks),
             problems=tuple(p for r in reports for p in r.problems),
             conversation_ids=tuple(i for r in reports for i in r.conversation_ids),
             gone=tuple(g for r in reports for g in r.gone),

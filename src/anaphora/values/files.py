@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from anaphora.values.conversations import ImportProblem
+
 SourceRole = Literal[
     "code",
     "test",
@@ -24,6 +26,20 @@ class Skipped:
 
     path: str
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class TakenFile:
+    """What became of a file that was offered to a feature.
+
+    "left_out" is a file of another kind, which `reason` names; "failed" one that may have words of
+    the user and cannot be read, with the `reason`. `problems` are parts that could not be read.
+    """
+
+    action: Literal["added", "known", "forgotten", "left_out", "failed"]
+    reason: str = ""
+    problems: tuple[ImportProblem, ...] = ()
+    redacted: tuple[str, ...] = ()
 
 
 def place_of(page: int | None, heading: tuple[str, ...]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -12,6 +13,7 @@ from rich.text import Text
 from anaphora.api.memory import Memory
 from anaphora.errors import InvalidInput, NotEmpty, NotFound, UnreadableDocument
 from anaphora.features.documents.values import AddedDocument, Document
+from anaphora.surfaces.cli.imports import run_import
 from anaphora.surfaces.cli.options import Json, option
 from anaphora.surfaces.cli.output import (
     EXIT_PARTLY,
@@ -44,7 +46,10 @@ def register(program: typer.Typer) -> None:
 @app.command()
 def add(
     context: typer.Context,
-    files: Annotated[list[Path], typer.Argument(parser=typed_path, help="The files.")],
+    files: Annotated[
+        list[Path],
+        typer.Argument(parser=typed_path, help="The files. A folder goes in as by `import`."),
+    ],
     name: Annotated[
         str | None,
         typer.Option(help="Its name (default: its path); a new file of a name replaces the old."),
@@ -68,6 +73,10 @@ def add(
     """Import files as sections of text. Unreadable files are skipped."""
     if len(files) > 1 and (name or title):
         raise InvalidInput("name" if name else "title", name or title, "give one file with it")
+    if any(path.is_dir() for path in files):
+        options = {"name": name, "title": title, "date": date, "origin": origin, "tag": tag}
+        _import_all(context, files, {**options, "keep-file": keep_file}, as_json=as_json)
+        return
     added_documents: list[AddedDocument] = []
     unreadable_documents: list[UnreadableDocument] = []
     with open_memory(context, warm=True, begins=True) as memory:
@@ -101,6 +110,16 @@ def add(
             finish_vectors(memory, quiet=as_json)
     if unreadable_documents or any(document.problems for document in added_documents):
         raise typer.Exit(EXIT_PARTLY)
+
+
+def _import_all(
+    context: typer.Context, paths: list[Path], options: Mapping[str, object], *, as_json: bool
+) -> None:
+    """Take files and folders in as `import` does, which has none of these options."""
+    for option_name, option_value in options.items():
+        if option_value not in (None, []):
+            raise InvalidInput(option_name, option_value, "give files with it, no folder")
+    run_import(context, paths, as_json=as_json)
 
 
 @app.command("list")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from anaphora.container.feature import FeatureServices
 from anaphora.container.services import service
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from anaphora.calls.progress import Progress
     from anaphora.container.filling import Fill
     from anaphora.features.documents.reading.writing import DocumentWriter
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from anaphora.recall.memories import MemoryRecall
     from anaphora.store.records.forgetting import ForgottenRecords
     from anaphora.store.records.store import Records
+    from anaphora.values.files import TakenFile
     from anaphora.values.memories import Forgotten, SurvivingSource
 
 _FOLDER: Final = "documents"
@@ -105,6 +108,26 @@ class DocumentServices(FeatureServices):
         self.writing.fill_vectors()
         self.index.sync()
         return (self.index,)
+
+    def take_file(self, source: Path | bytes, name: str | None, *, again: bool) -> TakenFile:
+        """As in `FeatureServices`: the file is a document."""
+        from anaphora.errors import InvalidInput, MissingExtra
+        from anaphora.features.documents.reading.base import OtherKind
+        from anaphora.features.documents.reading.writing import NewDocument, document_in
+        from anaphora.values.files import TakenFile
+
+        try:
+            document = NewDocument(*document_in(source, name))
+            if not again and self.writing.has_forgotten(document):
+                return TakenFile("forgotten")
+            done = self.writing.add(document, embed=False)
+        except InvalidInput as error:
+            is_other = isinstance(error.__cause__, OtherKind)
+            return TakenFile("left_out" if is_other else "failed", error.reason)
+        except MissingExtra as error:
+            return TakenFile("failed", str(error))
+        action: Literal["added", "known"] = "known" if done.action == "known" else "added"
+        return TakenFile(action, "", done.problems, done.redacted)
 
     def forget(self, record_id: str, *, soft: bool, dry_run: bool) -> Forgotten | None:
         """As in `FeatureServices`; when this returns no file contains the text."""

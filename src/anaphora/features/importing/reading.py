@@ -6,6 +6,7 @@ read by another worker.
 
 from __future__ import annotations
 
+import base64
 import os
 from collections.abc import Generator, Iterator
 from contextlib import suppress
@@ -14,7 +15,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from anaphora.errors import InvalidInput, UnknownFormat
-from anaphora.features.importing.values import ImportedElse, ImportedMemory, ImportedWhole
+from anaphora.features.importing.values import (
+    ImportedElse,
+    ImportedFile,
+    ImportedMemory,
+    ImportedWhole,
+)
 from anaphora.ingest.bounds import Bounds
 from anaphora.ingest.problems import shortened
 from anaphora.system.worker import (
@@ -34,6 +40,7 @@ if TYPE_CHECKING:
 
 # By their names: what reads the formats is imported in workers alone.
 _CHECK: Final = "anaphora.features.importing.reading_child:check"
+_MEMBER: Final = "anaphora.features.importing.reading_child:member"
 _READ: Final = "anaphora.features.importing.reading_child:read"
 
 
@@ -65,6 +72,7 @@ class ReadFrom:
 _TYPES: Final[Types] = types_of(
     ImportedConversation,
     ImportedElse,
+    ImportedFile,
     ImportedMemory,
     ImportedTurn,
     ImportedWhole,
@@ -94,23 +102,34 @@ class ImportSource:
     name: str
     bounds: Bounds
 
-    def check(self) -> ImportProblem | None:
-        """Raise UnknownFormat or InvalidInput for what cannot be imported.
+    def check(self) -> None:
+        """Raise InvalidInput for a path that does not exist, UnknownFormat for such a format."""
+        if not self.path.exists():
+            raise InvalidInput("path", str(self.path), "no such file or directory")
+        if self.format is not None:
+            list(call_in_worker(_CHECK, self.format, limits=self._make_limits(), types=_TYPES))
 
-        What takes too much to find that out is a problem.
+    def take(self, file: ImportedFile) -> tuple[Path | bytes, str | None]:
+        """A file that was found: its path, or its bytes, and its name where its path is none.
+
+        Raises InvalidInput with the reason where it cannot be read any more.
         """
-        words = (os.getcwd(), str(path_for_worker(self.path)), self.format, self.name)  # noqa: PTH109 - as text
+        path = self.path / file.path if file.path else self.path
+        shown_path = self.name if self.name and not file.path else path.absolute().as_posix()
+        if not file.member:
+            return path, self.name or None
         try:
-            list(call_in_worker(_CHECK, *words, limits=self._make_limits(), types=_TYPES))
+            pieces = call_in_worker(
+                _MEMBER,
+                str(path_for_worker(path)),
+                file.member,
+                limits=self._make_limits(),
+                types=_TYPES,
+            )
+            content = b"".join(base64.b64decode(piece) for piece in pieces)
         except (WorkerEnded, WorkerFailed) as error:
-            return self._make_problem(str(self.path), error)
-        except InvalidInput as error:
-            worker_path = str(path_for_worker(self.path))
-            if worker_path != str(self.path):
-                error.value = error.value.replace(worker_path, str(self.path))
-                error.args = (str(error).replace(worker_path, str(self.path)),)
-            raise error from None
-        return None
+            raise InvalidInput("document", file.member, str(error)) from error
+        return content, f"{shown_path}/{file.member}"
 
     def read(self) -> Generator[FileStarted | ReadItem, None, None]:
         """Every file, each before what it gives."""
@@ -137,7 +156,10 @@ class ImportSource:
                     singly, already_read = True, 1 + item_count if begun else 0
                     continue
                 end_count += 1
-                yield ReadItem(self._make_problem(current.label, error), 0)
+                is_failed = isinstance(error, WorkerFailed)
+                reason = f"its reader failed ({error})" if is_failed else str(error)
+                problem = ImportProblem(shortened(current.label), "file", shortened(reason))
+                yield ReadItem(problem, 0)
             if not new_files:
                 # It is no file, but what stands between two: the rest cannot be had either.
                 return
@@ -174,8 +196,3 @@ class ImportSource:
             output=_BYTES * self.bounds.characters + (1 << 20),
             files=self.bounds.files,
         )
-
-    def _make_problem(self, label: str, error: Exception) -> ImportProblem:
-        is_failed = isinstance(error, WorkerFailed)
-        reason = f"its reader failed ({error})" if is_failed else str(error)
-        return ImportProblem(shortened(label), "file", shortened(reason))

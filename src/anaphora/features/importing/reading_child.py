@@ -2,22 +2,43 @@
 
 from __future__ import annotations
 
+import base64
 import os
+import zipfile
 from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 
-from anaphora.features.importing.formats import check_source, found_imports
+from anaphora.errors import InvalidInput
+from anaphora.features.importing.formats import check_format, found_imports
+from anaphora.features.importing.formats.finding import UNREADABLE, reason_of
 from anaphora.features.importing.reading import SMALL, FileStarted, ReadFrom, ReadItem
 from anaphora.ingest.bounds import Bounds
+from anaphora.store.disk import open_regular
 from anaphora.system.worker import Piece
 
+_PIECE = 3 << 18
+"""Bytes of a member that are sent together."""
 
-def check(folder: str, path: str, form: str | None, name: str) -> Iterator[None]:
-    """Yields nothing. Raises UnknownFormat or InvalidInput."""
-    with suppress(OSError):
-        os.chdir(folder)
-    check_source(path, form, name)
+
+def check(form: str) -> Iterator[None]:
+    """Yields nothing. Raises UnknownFormat."""
+    check_format(form)
     yield from ()
+
+
+def member(path: str, name: str) -> Iterator[str]:
+    """The bytes of a member of a zip file, piece by piece, in Base64. Raises InvalidInput."""
+    try:
+        with (
+            open_regular(Path(path)) as file,
+            zipfile.ZipFile(file) as archive,
+            archive.open(name) as content,
+        ):
+            while piece := content.read(_PIECE):
+                yield base64.b64encode(piece).decode()
+    except UNREADABLE as error:
+        raise InvalidInput("document", name, reason_of(error)) from error
 
 
 def read(

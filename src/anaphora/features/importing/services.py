@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING
 from anaphora.container.feature import FeatureServices
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from anaphora.calls.progress import Progress
     from anaphora.features.importing.memories import ImportedMemoryWriter
     from anaphora.ingest.conversations import ConversationImport
     from anaphora.values.conversations import ImportReport, Source
+    from anaphora.values.files import TakenFile
 
 
 class ImportingServices(FeatureServices):
@@ -32,7 +35,16 @@ class ImportingServices(FeatureServices):
         from anaphora.features.importing.run import import_files
 
         writers = self.make_writers(again=again)
-        return import_files(sources, *writers, format=form, name=name, progress=progress)
+
+        def take_file(source: Path | bytes, name: str | None) -> TakenFile | None:
+            offers = (
+                feature.take_file(source, name, again=again) for feature in self.services.features
+            )
+            return next((outcome for outcome in offers if outcome is not None), None)
+
+        return import_files(
+            sources, *writers, take_file=take_file, format=form, name=name, progress=progress
+        )
 
     def make_writers(self, *, again: bool) -> tuple[ConversationImport, ImportedMemoryWriter]:
         """What one import writes with; `again` brings back what was forgotten."""

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from anaphora.values.memories import NewMemory
 
-__all__ = ["ImportedElse", "ImportedMemory", "ImportedWhole"]
+__all__ = ["ImportedElse", "ImportedFile", "ImportedMemory", "ImportedWhole"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +48,22 @@ class ImportedWhole:
 class ImportedElse:
     """How many things of one kind an importer left out ("deleted memory").
 
-    `unread`: they are files that no importer took.
+    Of whole files, `names` are the first ones.
     """
 
     kind: str
     count: int = 1
-    unread: bool = False
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedFile:
+    """A file that no importer knows, and that may be a document.
+
+    `path` is its place below what was imported ("" for that itself), `member` its name in the zip
+    file that lies there. `remark` is what people should know if it is kept.
+    """
+
+    path: str
+    member: str = ""
+    remark: str = ""

@@ -82,7 +82,7 @@ def import_sources(
         if exports:
             for feature in services.features:
                 feature.fill_in_call(INLINE_BACKLOG, room=IN_CALL)
-        if memories:
+        if memories or report.documents_added:
             services.fill_in_background()
     return report
 
@@ -239,6 +239,7 @@ class _LoadRun:
             self._problem(self.number, "the file ends here, before its own end")
         counts = self._counts
         return ImportReport(
+            files=1,
             conversations=counts["threads"],
             added=counts["turns added"],
             known=counts["turns known"],

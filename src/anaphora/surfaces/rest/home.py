@@ -125,6 +125,9 @@ def ready(memory: Memory, query: ReadyQuery) -> Any:
 async def import_file(request: Request, query: Annotated[ImportQuery, Query()]) -> Response:
     """What was imported before is known, and adds nothing. Vectors follow."""
     service = service_of(request)
+    # The path below what was chosen: never one from the root or upwards.
+    names = query.name.replace("\\", "/").split("/")
+    parts = [name for name in names if name not in {"", ".", ".."} and ":" not in name]
     with spooled(service.memory.home) as spool:
         async for part in request.stream():
             await service.run("change", partial(spool.file.write, part))
@@ -136,8 +139,7 @@ async def import_file(request: Request, query: Annotated[ImportQuery, Query()]) 
                 format=query.format,
                 again=query.again,
                 embed=False,
-                # Browsers may send a path; only the file name counts.
-                name=query.name.replace("\\", "/").rpartition("/")[2],
+                name="/".join(parts),
             )
             # The report names the upload instead of its temporary path.
             problems = (

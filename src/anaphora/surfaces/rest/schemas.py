@@ -275,4 +275,4 @@ class ImportQuery(Parameters):
         Field(description="The importer's name; without it the format is detected."),
     ] = None
     again: Annotated[bool, Field(description=_AGAIN)] = False
-    name: Annotated[str, Field(max_length=255, description="The name of the file.")] = ""
+    name: Annotated[str, Field(max_length=1_000, description="The name of the file.")] = ""

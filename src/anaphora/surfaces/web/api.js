@@ -99,8 +99,7 @@ class Api {
   documents(query, signal) { return this.#json("v1/documents", { query, signal }); }
   document(id, signal) { return this.#json(`v1/documents/${part(id)}`, { signal }); }
   documentSections(id, signal) { return this.#json(`v1/documents/${part(id)}/sections`, { signal }); }
-  addDocument(file, signal) { return this.#json("v1/documents", { method: "POST", query: { name: file.name }, file, signal }); }
-  importFile(file, signal) { return this.#json("v1/import", { method: "POST", query: { name: file.name }, file, signal }); }
+  importFile(file, name) { return this.#json("v1/import", { method: "POST", query: { name }, file }); }
 
   // Conversations.
   threads(query, signal) { return this.#json("v1/conversations", { query, signal }); }

@@ -93,6 +93,10 @@ class TooMuch(UnreadableDocument):
     """A limit that all parts of a file share is exceeded: reading on is useless."""
 
 
+class OtherKind(UnreadableDocument):
+    """A file of a kind that has no text to be had here, such as a picture."""
+
+
 BudgetName = Literal["characters", "elements", "parts", "unpacked"]
 _BUDGETS: Final[Mapping[BudgetName, str]] = {
     "characters": "characters of text",
@@ -119,6 +123,10 @@ class Reading:
     def refuse(self, reason: str) -> UnreadableDocument:
         """The error that says why this file cannot be read."""
         return UnreadableDocument("document", self.name, reason)
+
+    def other(self, reason: str) -> OtherKind:
+        """The error that says what this file is instead of a document."""
+        return OtherKind("document", self.name, reason)
 
     def part(self, name: str) -> Reading:
         """A file within this one. `UnreadableDocument` if it is too deep within others."""

@@ -46,7 +46,7 @@ def read_calendar(data: bytes, reading: Reading, charset: str | None = None) -> 
                 word = _METHODS.get(method, name)
                 blocks += reading.counted([TextBlock("\n".join(_list_lines(component, word)))])
     if not blocks:
-        raise reading.refuse("it is a calendar without an event")
+        raise reading.other("it is a calendar without an event")
     return ExtractedDocument("text", tuple(blocks))
 
 

@@ -7,6 +7,8 @@ from typing import Final
 from anaphora.features.documents.reading.base import ExtractedDocument, Reading, TextBlock, one_line
 from anaphora.features.documents.values import DocumentFormat
 
+_HEAD: Final = 1_024
+_MOSTLY: Final = 0.4
 _CONTROLS: Final = frozenset(chr(code) for code in range(32)) - set("\t\n\r\f\v\x1b")
 
 
@@ -36,13 +38,17 @@ def read_notebook(data: bytes, reading: Reading) -> ExtractedDocument:
 
 
 def decoded_text(data: bytes, reading: Reading) -> str:
-    """UTF-8, UTF-16 with a byte order mark, else Windows-1252, which is noted.
+    """UTF-8, UTF-16, else Windows-1252, which is noted.
 
     `UnreadableDocument` for anything else, such as a file of another program.
     """
     text = ""
+    start = data[:_HEAD]
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         text = data.decode("utf-16", "replace")
+    elif start[1::2].count(0) > _MOSTLY * len(start):
+        # Without a mark, as Windows wrote it: every second byte of most letters is zero.
+        text = data.decode("utf-16-le", "replace")
     else:
         try:
             text = data.decode("utf-8-sig")
@@ -50,10 +56,10 @@ def decoded_text(data: bytes, reading: Reading) -> str:
             try:
                 text = data.decode("cp1252")
             except UnicodeDecodeError:
-                raise reading.refuse(_UNKNOWN) from error
+                raise reading.other(_UNKNOWN) from error
             reading.problem(f"byte {error.start:,}", "it is not UTF-8; read as Windows-1252")
     if not _CONTROLS.isdisjoint(text):
-        raise reading.refuse(_UNKNOWN)
+        raise reading.other(_UNKNOWN)
     return text
 
 
@@ -80,5 +86,5 @@ def prose_blocks(text: str) -> list[TextBlock]:
 
 def _make_document(text: str, form: DocumentFormat, reading: Reading) -> ExtractedDocument:
     if not text.strip():
-        raise reading.refuse("it has no text")
+        raise reading.other("it has no text")
     return ExtractedDocument(form, (TextBlock(reading.count(text).strip("\n")),), one_line(None))

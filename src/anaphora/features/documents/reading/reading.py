@@ -16,6 +16,7 @@ from anaphora.features.documents.reading.base import (
     Reading,
     TooMuch,
 )
+from anaphora.features.documents.reading.calendars import read_calendar
 from anaphora.features.documents.reading.prose import read_markdown, read_notebook, read_text
 
 _BY_SUFFIX: Final[Mapping[str, str]] = {
@@ -25,9 +26,12 @@ _BY_SUFFIX: Final[Mapping[str, str]] = {
     ".eml": "mail",
     ".md": "markdown",
     ".markdown": "markdown",
+    ".mdown": "markdown",
+    ".ics": "calendar",
     ".ipynb": "notebook",
 }
 _FROM_LINE: Final = re.compile(rb"(?:\xef\xbb\xbf)?[\r\n]*From ")
+_CALENDAR: Final = re.compile(rb"(?:\xef\xbb\xbf)?\s*BEGIN:VCALENDAR\b", re.I)
 _PAGE: Final = re.compile(rb"\s*(?:<\?xml[^>]{0,200}>\s*)?<(?:!doctype\s+html|html)\b", re.I)
 _MAIL: Final = re.compile(
     rb"(?:[!-9;-~]{1,76}:[^\n]*\n(?:[ \t][^\n]*\n)*){2,}\r?\n",
@@ -81,7 +85,7 @@ def _read_any(data: bytes, reading: Reading) -> ExtractedDocument:
         size, max_size = len(data), reading.limits.size
         raise reading.refuse(f"it has {size:,} bytes; at most {max_size:,} are read")
     if not data.strip():
-        raise reading.refuse("it is empty")
+        raise reading.other("it is empty")
     return _choose_reader(data, reading)(data, reading)
 
 
@@ -94,9 +98,8 @@ def _choose_reader(data: bytes, reading: Reading) -> Read:
         return read_pdf
     if head.startswith(b"PK\x03\x04"):
         return _choose_zip_reader(data, reading)
-    for mark, reason in _OTHERS:
-        if head.startswith(mark):
-            raise reading.refuse(reason)
+    if reason := next((reason for mark, reason in _OTHERS if head.startswith(mark)), ""):
+        raise reading.other(reason)
     if _FROM_LINE.match(head):
         from anaphora.features.documents.reading.mbox import is_mbox, read_mbox
 
@@ -107,8 +110,8 @@ def _choose_reader(data: bytes, reading: Reading) -> Read:
         office = "it is a file of Office 97 to 2003, or encrypted: save it as DOCX or PDF"
         reasons = (r for stream, r in _IN_OLE.items() if stream.encode("utf-16-le") in data)
         default = _IN_OLE["__nameid_version1.0"] if suffix == ".msg" else office
-        raise reading.refuse(next(reasons, default))
-    by_suffix = _BY_SUFFIX.get(suffix)
+        raise reading.other(next(reasons, default))
+    by_suffix = "calendar" if _CALENDAR.match(head) else _BY_SUFFIX.get(suffix)
     if by_suffix == "html" or (by_suffix is None and _PAGE.match(head)):
         from anaphora.features.documents.reading.html import read_html
 
@@ -120,8 +123,14 @@ def _choose_reader(data: bytes, reading: Reading) -> Read:
         from anaphora.features.documents.reading.mail import read_mail
 
         return partial(read_mail, read_part=_read_any)
-    plain: dict[str | None, Read] = {"notebook": read_notebook, "markdown": read_markdown}
-    return plain.get(by_suffix, read_text)
+    return _PLAIN.get(by_suffix, read_text)
+
+
+_PLAIN: Final[Mapping[str | None, Read]] = {
+    "calendar": read_calendar,
+    "markdown": read_markdown,
+    "notebook": read_notebook,
+}
 
 
 def _choose_zip_reader(data: bytes, reading: Reading) -> Read:
@@ -134,4 +143,4 @@ def _choose_zip_reader(data: bytes, reading: Reading) -> Read:
         raise reading.refuse("it begins as a DOCX does, and is damaged")
     archive = "an archive: unpack it, and add the files that are in it"
     kind = next((kind for name, kind in _IN_ZIP.items() if name in names), archive)
-    raise reading.refuse(f"it is {kind}")
+    raise reading.other(f"it is {kind}")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from anaphora.errors import MissingExtra, UnreadableDocument
-from anaphora.features.documents.reading.base import DocumentLimits, ExtractedDocument
+from anaphora.features.documents.reading.base import DocumentLimits, ExtractedDocument, OtherKind
 from anaphora.features.documents.reading.cutting import CutDocument, CutSection, cut_document
 from anaphora.features.documents.reading.reading import read_document
 from anaphora.system.worker import WorkerEnded, WorkerFailed, WorkerLimits, call_in_worker
@@ -29,6 +29,7 @@ _TYPES: Final[Types] = types_of(
     ExtractedDocument,
     ImportProblem,
     MissingExtra,
+    OtherKind,
     ReadDocument,
     UnreadableDocument,
 )
@@ -48,6 +49,8 @@ def read_in_worker(name: str, data: bytes, limits: DocumentLimits) -> ReadDocume
     try:
         calls = call_in_worker(read_and_cut, name, data, limits, limits=within, types=_TYPES)
         (document,) = calls
+    except OtherKind as error:
+        raise UnreadableDocument("document", name, error.reason) from error
     except WorkerEnded as error:
         raise UnreadableDocument("document", name, str(error)) from error
     except WorkerFailed as error:
@@ -66,5 +69,5 @@ def read_and_cut(name: str, data: bytes, limits: DocumentLimits) -> Iterator[Rea
         reason = f"it has more than {limits.sections:,} sections"
         raise UnreadableDocument("document", name, reason)
     if not cut_text.sections:
-        raise UnreadableDocument("document", name, "it has no text")
+        raise OtherKind("document", name, "it has no text")
     yield ReadDocument(replace(document, blocks=()), cut_text)

@@ -63,6 +63,11 @@ class NewDocument:
     tags: tuple[str, ...] = ()
     keep_file: bool | None = None
 
+    @property
+    def content_hash(self) -> str:
+        """The SHA-256 of its bytes, in hexadecimal."""
+        return hashlib.sha256(self.data).hexdigest()
+
 
 def document_in(source: str | os.PathLike[str] | bytes, name: str | None) -> tuple[bytes, str]:
     """The bytes of a document and its name: that of a file is its whole path.
@@ -77,12 +82,18 @@ def document_in(source: str | os.PathLike[str] | bytes, name: str | None) -> tup
     path = Path(source).expanduser()
     max_size = DocumentLimits().size
     try:
-        path = path.resolve(strict=True)
+        # An upload lies at a path that leads nowhere any more but to the open file.
+        path = path if name else path.resolve(strict=True)
+        size = path.stat().st_size
         with open_regular(path) as file:
-            content = file.read(max_size + 1)
+            # Of one that is too large, nothing.
+            content = file.read(max_size + 1 if size <= max_size else 0)
     except (OSError, RuntimeError, ValueError) as error:
         reason = f"it cannot be read: {getattr(error, 'strerror', None) or error}"
         raise UnreadableDocument("document", str(source), reason) from error
+    if size > max_size:
+        reason = f"it has {size:,} bytes; at most {max_size:,} are read"
+        raise UnreadableDocument("document", str(source), reason)
     return content, name or path.as_posix()
 
 
@@ -136,11 +147,8 @@ class DocumentWriter:
             raise InvalidInput("title", new.title, "must not be blank")
         tags = tuple(dict.fromkeys(redact(tag).text for tag in new.tags))
         new = replace(new, name=name, title=title, tags=tags)
-        content = hashlib.sha256(new.data).hexdigest()
-        records = self._documents.versions.with_same_key(same_document(content))
-        existing = next(
-            (record for record in records if record.valid_to is None and not record.forgotten), None
-        )
+        content = new.content_hash
+        existing = next((record for record in self._find_same(new) if not record.forgotten), None)
         if existing is not None:
             return self._answer(existing, "known", embed, progress)
         document = read_in_worker(new.name, new.data, self._limits)
@@ -156,6 +164,15 @@ class DocumentWriter:
             written_document, "replaced" if is_replaced else "added", embed, progress
         )
         return replace(answer, problems=document_text.problems, redacted=cut_text.redacted)
+
+    def has_forgotten(self, new: NewDocument) -> bool:
+        """Whether a document of these bytes is softly forgotten, and there is no other one."""
+        forgotten_flags = [record.forgotten for record in self._find_same(new)]
+        return bool(forgotten_flags) and all(forgotten_flags)
+
+    def _find_same(self, new: NewDocument) -> list[MemoryRecord]:
+        records = self._documents.versions.with_same_key(same_document(new.content_hash))
+        return [record for record in records if record.valid_to is None]
 
     def _make_rows(
         self, new: NewDocument, content: str, extracted: ExtractedDocument, cut: CutDocument

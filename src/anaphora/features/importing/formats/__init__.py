@@ -45,14 +45,16 @@ from anaphora.features.importing.formats.base import (
     Sample,
     failure,
 )
+from anaphora.features.importing.formats.canvas import CANVAS
 from anaphora.features.importing.formats.drafts import LeftOut
-from anaphora.features.importing.formats.finding import UNREADABLE, find, is_zip, reason_of
+from anaphora.features.importing.formats.finding import UNREADABLE, find, reason_of
 from anaphora.features.importing.formats.json_reader import sample
 from anaphora.features.importing.formats.packed import why_packed
-from anaphora.features.importing.formats.passing import EMPTY, PassedOver
+from anaphora.features.importing.formats.passing import PassedOver
 from anaphora.features.importing.formats.sqlite_reader import MAGIC
 from anaphora.ingest.bounds import BOUNDS, Bounds
-from anaphora.ingest.problems import UNKNOWN, Problems
+from anaphora.ingest.problems import EMPTY, UNKNOWN, Problems
+from anaphora.store.db.driver import dbapi2
 from anaphora.values.conversations import ImportedConversation, ImportProblem
 
 RECOGNISED = (
@@ -64,11 +66,13 @@ RECOGNISED = (
     "- memories: mem0, basic-memory, claude-mem, the MCP memory server, Zep, Letta, what `anaphora "
     "export` wrote\n"
     "- notes: Obsidian vaults and other folders of Markdown\n"
-    "Anything else as JSON Lines, one message a line:\n"
+    "- documents: PDF, Word (.docx), HTML, mails (.eml, .mbox), calendars (.ics), Markdown, text, "
+    "CSV, JSON, notebooks\n"
+    "Other chats as JSON Lines, one message a line:\n"
     '{"role": "user", "text": "Which port is staging on?", "ts": "2026-03-02T09:00:00Z"}\n'
     '{"role": "assistant", "text": "5433.", "ts": "2026-03-02T09:00:05Z"}'
 )
-"""The formats that can be imported: part of the error about an unrecognised file."""
+"""What can be imported, as it is told where nothing could be."""
 
 
 # In the order in which they are tried: a value that several formats accept goes to the first.
@@ -100,6 +104,8 @@ FORMATS: Mapping[str, Format] = {form.name: form for form in _ALL}
 _SPECIAL = tuple(form for form in _ALL if form.name not in {"jsonl", "markdown"})
 # How files begin that are JSON, a database of SQLite, or an HTML page of Takeout.
 _BEGINNINGS = (b"{", b"[", b"<", MAGIC)
+# Folders that programs keep for themselves, beside hidden ones.
+_OF_PROGRAMS = frozenset({"AppData", "Application Support"})
 _HEAD = 256
 _BLANK = b"\xef\xbb\xbf \t\r\n"
 
@@ -128,24 +134,18 @@ def detect(path: Path | str, name: str = "") -> str:
                 reason = f"{candidate.place}: {candidate.reason}"
             if not isinstance(candidate, ImportFile):
                 continue
-            forms, reason = _recognise(candidate)
+            forms, reason, _ = _recognise(candidate)
             if forms:
                 return forms[0].name
-    if reason.startswith(UNKNOWN):
-        reason += f".\n{RECOGNISED}\n"
     raise UnknownFormat("path", str(path), reason)
 
 
-def check_source(path: Path | str, format: str | None = None, name: str = "") -> None:  # noqa: A002 - the word that users know
-    """Raise UnknownFormat for a named file that no importer recognises or a format that does not
-    exist, InvalidInput for a path that does not exist. Nothing else is read for that."""
-    source = _require_existing(path)
-    if format is not None and format not in FORMATS:
+def check_format(format: str) -> None:  # noqa: A002 - the word that users know
+    """Raise UnknownFormat for one that does not exist."""
+    if format not in FORMATS:
         raise UnknownFormat(
             "format", format, "expected one of " + ", ".join((*FORMATS, "anaphora"))
         )
-    if format is None and not source.is_dir() and not is_zip(source):
-        detect(source, name)
 
 
 def found_imports(
@@ -154,11 +154,11 @@ def found_imports(
     bounds: Bounds = BOUNDS,
     name: str = "",
 ) -> Iterator[FileImport]:
-    """Every file under a path that was checked, in order; read each before you take the next.
+    """Every file under a path, in order; read each before you take the next.
 
     `name` is that of a file that lies elsewhere than where it came from, as an upload does.
-    Files in a directory or zip file that are not recognised become problems, or are counted where
-    their names are none of exports; the last of all is that count.
+    The last of all tells what the files are that no importer recognises: perhaps documents, or
+    counted by their kinds, or problems. Raises InvalidInput for a path that does not exist.
     """
     return _found_imports(_require_existing(path), format, bounds, name)
 
@@ -169,7 +169,10 @@ def _found_imports(
     bounds: Bounds,
     name: str,
 ) -> Iterator[FileImport]:
-    passed_over = PassedOver()
+    is_of_program = _OF_PROGRAMS & {*root.parts} or any(
+        part.startswith(".") for part in root.resolve().parts
+    )
+    passed_over = PassedOver(root, keeps_documents=not is_of_program or not root.is_dir())
     form = FORMATS[format] if format is not None else None
     for candidate in find(root, bounds, format, name, passed_over):
         if isinstance(candidate, ImportFile):
@@ -178,20 +181,8 @@ def _found_imports(
         else:
             label = candidate.path if isinstance(candidate, ImportProblem) else str(root)
             yield FileImport(label, iter([candidate]), lambda: (0, 0))
-    leftovers: list[ImportItem] = [*passed_over.unknown(), *passed_over.items()]
-    if leftovers:
+    if leftovers := list(passed_over.items()):
         yield FileImport(str(root), iter(leftovers), lambda: (0, 0))
-
-
-def file_imports(
-    path: Path | str,
-    format: str | None = None,  # noqa: A002 - as above
-    bounds: Bounds = BOUNDS,
-    name: str = "",
-) -> Iterator[FileImport]:
-    """`found_imports` of a path that is checked first."""
-    check_source(path, format, name)
-    return found_imports(path, format, bounds, name)
 
 
 def _limit_problems(
@@ -206,17 +197,13 @@ def _limit_problems(
 
 def _read(file: ImportFile, form: Format | None, passed: PassedOver) -> Iterator[ImportItem]:
     try:
-        forms, reason = ([form], "") if form is not None else _recognise(file)
+        forms, reason, is_torn = ([form], "", False) if form is not None else _recognise(file)
         if not forms:
             # The folders of programs hold databases of their own: counted, not reported.
-            if file.in_folder and reason.startswith(UNKNOWN) and "database" in reason:
+            if file.in_folder and file.is_database and not is_torn:
                 passed.add(LeftOut.OTHER_DATABASE, file.name)
-            elif file.tentative:
-                passed.add_file(file.name)
-            elif file.in_folder:
-                passed.hold(file, reason)
             else:
-                yield file.problem("file", reason)
+                passed.hold(file, reason, is_torn=is_torn)
             return
         for recognised_format in forms:
             passed.recognise(recognised_format)
@@ -227,7 +214,7 @@ def _read(file: ImportFile, form: Format | None, passed: PassedOver) -> Iterator
             empty = False
             yield imported_record
         if empty:
-            passed.add(EMPTY, file.name, read=True)
+            passed.add(EMPTY, file.name)
     except UNREADABLE as error:
         yield file.problem("file", reason_of(error))
     except UNEXPECTED as error:
@@ -267,10 +254,10 @@ def _is_for(
     return not before and not any(_recognises(candidate, file, value) for candidate in behind)
 
 
-def _recognise(file: ImportFile) -> tuple[list[Format], str]:
-    """The formats found in a file, or the reason why there is none."""
+def _recognise(file: ImportFile) -> tuple[list[Format], str, bool]:
+    """The formats found in a file, or the reason why there is none; whether it is broken JSON."""
     if reason := why_packed(file.packing):
-        return [], reason
+        return [], reason, False
     try:
         if file.tentative:
             with file.open() as raw:
@@ -278,20 +265,24 @@ def _recognise(file: ImportFile) -> tuple[list[Format], str]:
             # In UTF-16 every other byte is zero.
             is_utf_16 = head.startswith((b"\xff\xfe", b"\xfe\xff"))
             if not is_utf_16 and not head.lstrip(_BLANK).startswith(_BEGINNINGS):
-                return [], UNKNOWN
+                return [], UNKNOWN, False
         beginning = sample(file)
         forms = _choose_formats(beginning)
     except UNREADABLE as error:
-        return [], reason_of(error)
-    if forms:
-        return forms, ""
+        file.is_database = isinstance(error, dbapi2.Error)
+        return [], reason_of(error), True
+    # Markdown is a note in a folder of notes, and elsewhere a document.
+    is_note = file.of_notes or file.name.lower().endswith(CANVAS)
+    if forms and (is_note or forms != [markdown.FORMAT]):
+        return forms, "", False
     reason = UNKNOWN
-    if beginning.shape == "database":
+    file.is_database = beginning.shape == "database"
+    if file.is_database:
         table_names = ", ".join(sorted(beginning.tables)[:8])
         reason += f" (a database of SQLite with the tables {table_names})"
     if beginning.problem is not None:
         reason += f" ({beginning.problem.place}: {beginning.problem.reason})"
-    return [], reason
+    return [], reason, beginning.problem is not None
 
 
 def _choose_formats(beginning: Sample) -> list[Format]:

@@ -18,14 +18,24 @@ from pathlib import Path
 from typing import BinaryIO, Final, Literal, TypeAlias, cast
 
 from anaphora.features.importing.formats.packed import Unpacked, split_name
-from anaphora.features.importing.values import ImportedElse, ImportedMemory, ImportedWhole
+from anaphora.features.importing.values import (
+    ImportedElse,
+    ImportedFile,
+    ImportedMemory,
+    ImportedWhole,
+)
 from anaphora.ingest.bounds import BOUNDS, Bounds
 from anaphora.ingest.problems import shortened
 from anaphora.store.disk import open_regular, refuse_irregular
 from anaphora.values.conversations import ImportedConversation, ImportProblem
 
 ImportItem: TypeAlias = (
-    ImportedConversation | ImportedMemory | ImportedWhole | ImportedElse | ImportProblem
+    ImportedConversation
+    | ImportedMemory
+    | ImportedWhole
+    | ImportedElse
+    | ImportedFile
+    | ImportProblem
 )
 Shape = Literal["elements", "lines", "database"]
 
@@ -114,9 +124,10 @@ class ImportFile:
     an aware time, `size` bytes. What is `packing` ("zst") it is unpacked as it is read, and goes by
     the name that it had before. `consumed` counts the bytes read by the last `open`, `held` what
     drafts hold of it, in characters, `made_keys` the keys that its chats without an id got.
-    `tentative`: its name is not that of an export. If formats share the file, `wanted` takes
-    the values of the one that reads it, and `later` is set for all but the first. What is no
-    regular file (a pipe, a device) raises OSError.
+    `tentative`: its name is not that of an export, `of_notes`: it lies in a folder of notes,
+    `is_database`: it is one of SQLite. If formats share the file, `wanted` takes the values of the
+    one that reads it, and `later` is set for all but the first. What is no regular file (a pipe, a
+    device) raises OSError.
     """
 
     def __init__(
@@ -143,6 +154,8 @@ class ImportFile:
         self.held = 0
         self.made_keys: Counter[str] = Counter()
         self.tentative = False
+        self.of_notes = False
+        self.is_database = False
         self.wanted: Callable[[object], bool] | None = None
         self.later = False
         stat = self.path.stat()

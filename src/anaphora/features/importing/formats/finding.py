@@ -1,12 +1,12 @@
 """Files to import out of what a user names: a file, a directory (walked, sorted), or a zip file.
 
 In a directory or zip file hidden names, what is known to lie beside exports, and files whose names
-tell that they are none are passed over and counted. Of other names than exports have, only what
-begins as they do is read (`tentative`). A folder of notes (one with `.obsidian`, or with Markdown
-and nothing else that can be imported) is walked as a project is: no links, no keys and passwords,
-nothing that it ignores; elsewhere Markdown is counted. A zip file is opened once, for as long as
-its members are given; what it would become is bounded before anything of it is unpacked. What
-cannot be opened is an `ImportProblem`.
+tell that they have no text are passed over and counted. Of other names than exports have, only what
+begins as they do is read for chats (`tentative`). A folder of notes (one with `.obsidian`, or with
+more Markdown than other documents, and no exports) is walked as a project is: no links, no keys and
+passwords, nothing that it ignores; elsewhere Markdown is no note. A zip file is opened once, for as
+long as its members are given; what it would become is bounded before anything of it is unpacked.
+What cannot be opened is an `ImportProblem`.
 """
 
 from __future__ import annotations
@@ -27,14 +27,18 @@ from anaphora.features.importing.formats.packed import split_name
 from anaphora.features.importing.formats.passing import (
     COMPANION,
     HIDDEN,
+    LINK,
+    PACKED,
     PROGRAM,
     UNREAD,
     PassedOver,
-    is_none,
+    is_written,
+    kind_of_name,
 )
 from anaphora.features.importing.formats.vault import (
     IGNORED,
     MOST_SETTINGS,
+    NO_NOTE,
     SETTINGS,
     TEMPLATE,
     VaultRules,
@@ -42,7 +46,12 @@ from anaphora.features.importing.formats.vault import (
 )
 from anaphora.features.importing.values import ImportedElse, ImportedWhole
 from anaphora.ingest.bounds import BOUNDS, Bounds
-from anaphora.ingest.files.walking import FoundFile, FoundFolder, is_secret_file, walk
+from anaphora.ingest.files.walking import (
+    ALWAYS_IGNORED,
+    FoundFolder,
+    is_secret_file,
+    walk,
+)
 from anaphora.language.word_lists import by_word, words
 from anaphora.store.db.driver import dbapi2
 from anaphora.store.disk import open_regular
@@ -72,23 +81,25 @@ _BESIDE = {
     "claude-mem.db": words("settings.json"),
     "chatSessions": words("workspace.json state.vscdb.backup"),
 }
-_WITHIN_NONE = words(
-    "chatEditingSessions file-history node_modules paste-cache shell-snapshots statsig tool-results"
+_WITHIN_NONE = ALWAYS_IGNORED | words(
+    "chatEditingSessions file-history paste-cache shell-snapshots statsig tool-results"
 )
 _NOTES = (markdown.FORMAT.name, basic_memory.FORMAT.name)
-UNNAMED_NOTES: Final = "Markdown file (--format markdown imports them)"
+_OFFICE: Final = words("[Content_Types].xml mimetype META-INF/MANIFEST.MF META-INF/container.xml")
+"""Members of zip files that are documents or programs themselves."""
 # A folder of one of these names is distinguished by the folder that it lies in.
 _COMMON = words("content docs documents knowledge memory memories notes obsidian vault wiki")
 _REFUSED = by_word(
     {
-        "a link, which is not followed": "link link_outside link_cycle broken_link",
-        "its name is that of a file with secrets; it is not read": "secret secret_name",
         "it is too large": "too_large",
         "it is no regular file": "not_a_file",
         "it cannot be read": "unreadable gone",
         "its name is no text": "odd_name",
         "it lies too many folders deep: what is in it is not read": "too_deep",
     }
+)
+_PASSED: Final = by_word(
+    {LINK: "link link_outside link_cycle broken_link", UNREAD: "secret secret_name"}
 )
 _DEEPEST: Final = 200
 """Folders within folders that are looked into: Python's own walk ends in an error at a thousand."""
@@ -102,13 +113,13 @@ _CONVERSATIONS = "conversations"
 
 
 def is_zip(path: Path) -> bool:
-    """Whether a file is to be opened as a zip file. An unreadable file is not."""
+    """Whether a file is to be opened as a zip file. An unreadable file, or a document, is not."""
     if path.suffix.lower() == ".zip":
         return True
     try:
         with open_regular(path) as file:
-            return zipfile.is_zipfile(file)
-    except OSError:
+            return zipfile.is_zipfile(file) and not _OFFICE & {*zipfile.ZipFile(file).namelist()}
+    except (*UNREADABLE, UnicodeDecodeError):
         return False
 
 
@@ -125,16 +136,16 @@ def find(
     a folder is one of notes, whatever else is in it. `name` is that of a file that lies elsewhere
     than where it came from. `passed` counts what is passed over.
     """
-    passed = passed or PassedOver()
+    passed = passed or PassedOver(path)
     if path.is_dir():
         if format in _NOTES or (format is None and _is_notes(_list_names(path))):
-            yield from _walk_notes(path, bounds)
+            yield from _walk_notes(path, bounds, passed, takes_others=format is None)
         else:
             yield from _walk(path, bounds, passed)
     elif is_zip(path):
         yield from _walk_members(path, bounds, passed, format, name)
-    elif (name or path.name).lower().endswith(markdown.NOTES) and is_secret_file(name or path.name):
-        yield ImportProblem(str(path), "file", _REFUSED["secret"])
+    elif format in _NOTES and is_secret_file(name or path.name):
+        passed.add(UNREAD, path.name)
     else:
         yield _open_file(path, bounds, name=name)
 
@@ -158,7 +169,7 @@ def _count_depth(folder: str, root: Path) -> int:
 
 def _is_notes(names: Iterable[str]) -> bool:
     """Whether a folder with these names in it is one of notes."""
-    has_notes = False
+    note_count = other_count = 0
     for name in names:
         if name.startswith(f"{SETTINGS}/") or f"/{SETTINGS}/" in name:
             return True
@@ -169,12 +180,20 @@ def _is_notes(names: Iterable[str]) -> bool:
             split_name(file_name)[0].endswith(_ENDINGS) or _NAMES.fullmatch(file_name)
         ):
             return False
-        has_notes = has_notes or file_name.endswith(markdown.NOTES)
-    return has_notes
+        if file_name.endswith(markdown.NOTES):
+            note_count += 1
+        elif is_written(file_name):
+            other_count += 1
+    return note_count > other_count
 
 
-def _walk_notes(root: Path, bounds: Bounds) -> Iterator[_Found]:
-    """The notes of a folder, what of it is not read, and in the end which there are."""
+def _walk_notes(
+    root: Path, bounds: Bounds, passed: PassedOver, *, takes_others: bool
+) -> Iterator[_Found]:
+    """The notes of a folder, what of it is not read, and in the end which there are.
+
+    `takes_others`: documents that lie beside them, too.
+    """
     # Keys do not depend on where the folder lies: folders move.
     real = root.resolve()
     parent_name = real.parent.name
@@ -198,15 +217,25 @@ def _walk_notes(root: Path, bounds: Bounds) -> Iterator[_Found]:
         if kind is None or (kind and skipped_file and (root / candidate.path).is_dir()):
             kind = IGNORED if skipped_file and skipped_file.reason == "ignored" else None
         relative = f"{name}/{candidate.path}"
-        if kind is not None:
-            yield from _leave_out(kind, relative, left_out, keys)
+        is_other = takes_others and kind == NO_NOTE and is_written(candidate.path)
+        if kind is not None and not is_other:
+            yield from _leave_out(kind, relative, left_out, keys, passed)
             continue
-        keys.add(markdown.key_of_note(relative))
-        # How long a note may be is not for the files of a project to say.
-        if isinstance(candidate, FoundFile) or candidate.reason == "too_large":
-            yield _open_file(root / candidate.path, bounds, relative=relative)
+        if not is_other:
+            keys.add(markdown.key_of_note(relative))
+        # How long a note may be, and what a document is, is not for the files of a project to say.
+        if skipped_file is None or skipped_file.reason in {"too_large", "binary"}:
+            yield _open_file(
+                root / candidate.path,
+                bounds,
+                relative=relative,
+                tentative=is_other,
+                of_notes=not is_other,
+            )
+        elif skipped_file.reason in _PASSED:
+            passed.add(_PASSED[skipped_file.reason], candidate.path)
         else:
-            reason = _REFUSED.get(candidate.reason, candidate.reason)
+            reason = _REFUSED.get(skipped_file.reason, skipped_file.reason)
             yield ImportProblem(str(root / candidate.path), "file", reason)
     yield from _report_left_out(left_out)
     yield from _report_wholes(name, keys)
@@ -240,22 +269,24 @@ def _report_wholes(name: str, keys: set[str]) -> Iterator[ImportedWhole]:
 
 def _walk(root: Path, bounds: Bounds, passed: PassedOver) -> Iterator[_Found]:
     errors: list[OSError] = []
-    notes = 0
     for folder, folders, names in os.walk(root, onerror=errors.append):
+        if ".git" in {*folders, *names} and SETTINGS not in folders:
+            passed.add_project(Path(folder))
         for name in sorted(folders):
-            if name.startswith(".") or name in _WITHIN_NONE:
+            if kind := _kind_of_folder(Path(folder, name)):
                 folders.remove(name)
-                passed.add(HIDDEN if name.startswith(".") else PROGRAM, name)
+                passed.add(kind, name)
         folders.sort()
         if folders and _count_depth(folder, root) >= _DEEPEST:
             folders.clear()
             reason = f"it lies more than {_DEEPEST} folders deep: what is in it is not read"
             yield ImportProblem(folder, "directory", reason)
-        notes += sum(map(_is_note, names))
         beside = set().union(*(_BESIDE.get(name, ()) for name in (*names, *folders)))
         for name, tentative in _choose_names(names, passed, beside):
             path = Path(folder, name)
-            if path.suffix.lower() == ".zip":
+            if path.is_symlink() and not path.exists():
+                passed.add(LINK, name)
+            elif path.suffix.lower() == ".zip":
                 yield from _walk_members(path, bounds, passed)
             else:
                 relative = f"{root.name}/{path.relative_to(root).as_posix()}"
@@ -263,13 +294,16 @@ def _walk(root: Path, bounds: Bounds, passed: PassedOver) -> Iterator[_Found]:
         for error in errors:
             yield ImportProblem(str(error.filename), "directory", reason_of(error))
         errors.clear()
-    if notes:
-        yield ImportedElse(UNNAMED_NOTES, notes)
 
 
-def _is_note(name: str) -> bool:
-    hidden = name.startswith("__MACOSX") or name.rpartition("/")[2].startswith(".")
-    return not hidden and name.lower().endswith(markdown.ENDINGS)
+def _kind_of_folder(path: Path) -> str:
+    """What a folder is that is not looked into; "" for any other."""
+    if path.name.startswith("."):
+        return HIDDEN
+    if path.is_symlink():
+        return LINK
+    is_program = path.name in _WITHIN_NONE or (path / "pyvenv.cfg").exists()
+    return PROGRAM if is_program or (path / "CACHEDIR.TAG").exists() else ""
 
 
 def _choose_names(
@@ -289,9 +323,9 @@ def _choose_names(
             passed.add(COMPANION, name)
         elif lower.endswith(_ENDINGS) or _NAMES.fullmatch(lower) or split_name(name)[1]:
             yield name, False
-        elif is_none(name):
+        elif kind_of_name(name):
             passed.add_file(name)
-        elif not lower.endswith(markdown.ENDINGS):
+        else:
             yield name, True
 
 
@@ -320,11 +354,15 @@ def _walk_members(
         infos = {info.filename: info for info in archive.infolist() if not info.is_dir()}
         stem = Path(name or path.name).stem
         if format in _NOTES or (format is None and _is_notes(infos)):
-            yield from _walk_packed_notes(path, archive, infos, stem, bounds)
+            takes_others = format is None
+            yield from _walk_packed_notes(
+                path, archive, infos, stem, bounds, passed, takes_others=takes_others
+            )
             return
-        if count := sum(map(_is_note, infos)):
-            yield ImportedElse(UNNAMED_NOTES, count)
         for info, tentative in _order_members(infos, passed):
+            if info.filename.lower().endswith(".zip"):
+                passed.add(PACKED, info.filename)
+                continue
             reason = _check_member(info, room)
             if reason:
                 yield ImportProblem(f"{path}/{info.filename}", "file", reason)
@@ -335,9 +373,12 @@ def _walk_members(
 
 
 def _leave_out(
-    kind: str, relative: str, left_out: Counter[str], keys: set[str]
+    kind: str, relative: str, left_out: Counter[str], keys: set[str], passed: PassedOver
 ) -> Iterator[_Found]:
     """Count a file of a vault that is no note; a template ends what came in of it before."""
+    if kind == NO_NOTE:
+        passed.add_file(relative)
+        return
     left_out[kind] += 1
     if kind == TEMPLATE:
         keys.add(markdown.key_of_note(relative))
@@ -353,6 +394,9 @@ def _walk_packed_notes(
     infos: Mapping[str, zipfile.ZipInfo],
     stem: str,
     bounds: Bounds,
+    passed: PassedOver,
+    *,
+    takes_others: bool,
 ) -> Iterator[_Found]:
     """The notes in a zip file, what of it is not read, and in the end which there are."""
     room = bounds.room(path.stat().st_size)
@@ -365,18 +409,22 @@ def _walk_packed_notes(
             continue
         info, relative = infos[name], _make_relative(stem, name, infos)
         kind = rules.kind_of(relative.partition("/")[2])
-        if kind is not None:
-            yield from _leave_out(kind, relative, left_out, keys)
+        is_other = takes_others and kind == NO_NOTE and is_written(name)
+        if kind is not None and not is_other:
+            yield from _leave_out(kind, relative, left_out, keys, passed)
             continue
-        keys.add(markdown.key_of_note(relative))
-        reason = _check_member(info, room) or (
-            _REFUSED["secret"] if relative and is_secret_file(relative) else ""
-        )
-        if reason:
+        if not is_other:
+            keys.add(markdown.key_of_note(relative))
+        if relative and is_secret_file(relative):
+            passed.add(UNREAD, relative)
+            continue
+        if reason := _check_member(info, room):
             yield ImportProblem(f"{path}/{name}", "file", reason)
             continue
         room -= info.file_size
-        yield _open_file(path, bounds, info, archive, relative)
+        yield _open_file(
+            path, bounds, info, archive, relative, tentative=is_other, of_notes=not is_other
+        )
     yield from _report_left_out(left_out)
     yield from _report_wholes(_make_relative(stem, "", infos).rstrip("/"), keys)
 
@@ -439,8 +487,6 @@ def _check_member(info: zipfile.ZipInfo, room: int) -> str:
 
     The size that it claims binds: no more than that is read of it.
     """
-    if info.filename.lower().endswith(".zip"):
-        return "a zip file within a zip file"
     if info.flag_bits & 1:
         return "it is encrypted"
     if info.compress_type not in _BOUNDED:
@@ -462,10 +508,11 @@ def _open_file(
     name: str = "",
     *,
     tentative: bool = False,
+    of_notes: bool = False,
 ) -> ImportFile | ImportProblem:
     try:
         file = ImportFile(path, member, archive, bounds, relative, name)
-        file.tentative = tentative
+        file.tentative, file.of_notes = tentative, of_notes
         return file
     except UNREADABLE as error:
         return ImportProblem(str(path), "file", reason_of(error))

@@ -15,6 +15,10 @@ _NAME: Final = re.compile(
 )
 
 
+PACKED: Final = "it is packed as"
+"""The beginning of the reason why a packed file cannot be read."""
+
+
 def split_name(name: str) -> tuple[str, str]:
     """The name that a packed file had, and how it is packed ("zst"); "" if it is not."""
     match = _NAME.fullmatch(name)
@@ -26,9 +30,7 @@ def why_packed(packing: str) -> str:
     is_known = packing in {"gz", "xz", "lzma", "bz2", ""} or (
         packing in {"zst", "zstd"} and find_spec("zstandard") is not None
     )
-    return (
-        "" if is_known else f"it is packed as .{packing}, which is not read here: unpack it first"
-    )
+    return "" if is_known else f"{PACKED} .{packing}, which is not read here: unpack it first"
 
 
 class Unpacked(io.RawIOBase):

@@ -22,6 +22,7 @@ MOST_SETTINGS: Final = 1_000_000
 
 TEMPLATE: Final = "template"
 IGNORED: Final = "note or folder that .gitignore leaves out"
+NO_NOTE: Final = "file that is no note"
 _BASE: Final = "base of Obsidian (a view of notes)"
 # Files of settings that name templates, and under which names they do.
 _NAMING: Final = {
@@ -100,7 +101,4 @@ class VaultRules:
             return TEMPLATE if self.templates & {*parent_folders, note.rpartition(".")[0]} else None
         if name.startswith("."):
             return ""
-        ending = name.rpartition(".")[2].lower() if "." in name else ""
-        if ending == "base":
-            return _BASE
-        return f"file that is no note (.{ending})" if ending.isalnum() else "file that is no note"
+        return _BASE if name.lower().endswith(".base") else NO_NOTE

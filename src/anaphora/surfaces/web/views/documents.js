@@ -18,8 +18,8 @@ export const view = {
       add(main, h("p", { class: "back" }, h("a", { href: "#/documents" }, "All documents")), place);
       into(place, signal, () => whole(id, number, signal), () => refresh());
     } else {
-      add(main, heading("Documents", h("button", { type: "button", class: "primary", onclick: choose }, "Add a file")),
-        h("p", { class: "lead" }, "Contracts, manuals, mails: PDF, Word and mail files that you drop on this page are stored here, and found with everything else."), place);
+      add(main, heading("Documents", h("button", { type: "button", class: "primary", onclick: choose }, "Add files")),
+        h("p", { class: "lead" }, "Contracts, manuals, mails, lists: PDF, Word, HTML, mail, calendar, Markdown, text and CSV files that you drop on this page are stored here, and found with everything else."), place);
       into(place, signal, () => all(signal), () => refresh());
     }
     return null;
@@ -28,7 +28,7 @@ export const view = {
 
 async function all(signal) {
   const documents = await api.documents({ limit: LOOKED_AT }, signal);
-  if (!documents.length) return [empty("There are no documents yet.", "Drop a PDF, Word or mail file on this page, or choose one with “Add a file”.")];
+  if (!documents.length) return [empty("There are no documents yet.", "Drop files or a folder on this page, or choose them with “Add files”.")];
   return [h("p", { class: "summary" }, documents.length < LOOKED_AT ? many(documents.length, "document") : `The newest ${LOOKED_AT} documents`),
     paged(documents, (part) => part.map(rowOf))];
 }
