@@ -25,7 +25,7 @@ from anaphora.surfaces.cli.output import (
 )
 from anaphora.surfaces.cli.progress import AGAIN, long_work
 from anaphora.surfaces.cli.vectors import finish_vectors
-from anaphora.surfaces.cli.where import note_missing, open_memory, typed_path
+from anaphora.surfaces.cli.where import open_memory, typed_path
 from anaphora.surfaces.wire import counted, time_of
 from anaphora.text.display import one_line
 from anaphora.text.short_ids import short_id, short_turn
@@ -113,8 +113,6 @@ def list_(
     """List documents, last added first."""
     with open_memory(context) as memory:
         documents = memory.documents(limit=limit, history=history)
-        if not documents:
-            note_missing(memory)
     if as_json:
         emit(documents)
         return

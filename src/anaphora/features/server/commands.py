@@ -242,7 +242,7 @@ def create(
 @tokens.command("list")
 def list_(context: typer.Context, as_json: Json = False) -> None:
     """List the tokens, and what each gives access to."""
-    with open_memory(context, begins=True) as memory:
+    with open_memory(context) as memory:
         issued_tokens = memory.tokens.list()
     now = datetime.now(UTC)
     rows = [
@@ -287,6 +287,6 @@ def revoke(
     as_json: Json = False,
 ) -> None:
     """Revoke a token, effective immediately."""
-    with open_memory(context, begins=True) as memory:
+    with open_memory(context) as memory:
         revoked_token = memory.tokens.revoke(which)
     present(revoked_token, f"revoked {revoked_token.name} ({revoked_token.id})", as_json=as_json)

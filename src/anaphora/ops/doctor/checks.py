@@ -25,6 +25,7 @@ from anaphora.ops.doctor.repair import repair
 from anaphora.ops.doctor.secrets_said import secrets_check, stored_check
 from anaphora.settings import Settings
 from anaphora.system.environment import environment
+from anaphora.text.display import counted
 from anaphora.values.conversations import FINISH_VECTORS, Check, Stats
 
 if TYPE_CHECKING:
@@ -288,7 +289,8 @@ def _check_threads(conversations: Conversations) -> Iterator[Check]:
     conversation_list = conversations.list()
     turns = sum(summary.turn_count for summary in conversation_list)
     threads_location = conversations.directory or "the database"
-    detail = f"{len(conversation_list):,} conversations, {turns:,} turns in {threads_location}"
+    amounts = f"{counted(len(conversation_list), 'conversation')}, {counted(turns, 'turn')}"
+    detail = f"{amounts} in {threads_location}"
     yield Check("threads", ok=True, detail=detail)
     for problem in conversations.problems():
         yield Check("threads", ok=False, detail=str(problem))
@@ -323,7 +325,12 @@ def _check_memories(vectors: RecordVectors, embedder: EmbedderService) -> Check:
     by_embedder = {
         name: count for name, (count, _) in vectors.counts().items() if name != embedder.name
     }
-    detail = f"{total:,} memories, {embedded_count:,} with vectors of {embedder.name}"
+    current = vectors.current()
+    past_note = f" and {total - current:,} of the past" if total > current else ""
+    detail = (
+        f"{counted(current, 'memory', 'memories')}{past_note}, "
+        f"{embedded_count:,} of {total:,} with vectors of {embedder.name}"
+    )
     if by_embedder:
         detail += f"; other embedders: {', '.join(f'{n} ({c:,})' for n, c in by_embedder.items())}"
     if embedded_count < total:

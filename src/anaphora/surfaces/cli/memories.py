@@ -16,6 +16,7 @@ from anaphora.container.feature import load, registered
 from anaphora.errors import InvalidInput, NotFound
 from anaphora.language.names import label_of
 from anaphora.recall.places import last_part
+from anaphora.surfaces.cli.conversation import show_around
 from anaphora.surfaces.cli.options import Json, MinConfidence, Timeout, argument, option
 from anaphora.surfaces.cli.output import (
     confirmed,
@@ -33,7 +34,7 @@ from anaphora.surfaces.cli.output import (
     styled,
 )
 from anaphora.surfaces.cli.recall import WHEN
-from anaphora.surfaces.cli.where import note_missing, open_memory
+from anaphora.surfaces.cli.where import open_memory
 from anaphora.surfaces.wire import counted, must_exist, time_of
 from anaphora.system.repositories import repository_of
 from anaphora.text.display import one_line
@@ -49,11 +50,9 @@ from anaphora.values.memories import (
     Verdict,
 )
 
-AROUND = 2
-"""Turns shown before and after the one that was asked for."""
 SHOWN_IDS = 10
 KEPT = "  secret kept"
-ID = "The id or its last characters."
+ID = "The id, or its first or last characters."
 Tags = Annotated[list[str] | None, typer.Option(help="Only with this tag; may be repeated.")]
 Types = Annotated[
     str | None, typer.Option("--type", help="Only of this type: episodic, semantic, procedural.")
@@ -231,8 +230,6 @@ def list_(
     """List memories, last changed first."""
     with open_memory(context) as memory:
         page = memory.list(_filters(filters, tag, type_), limit=limit, cursor=cursor)
-        if not page.items:
-            note_missing(memory)
     if as_json:
         emit(page)
         return
@@ -267,14 +264,7 @@ def get(
     if as_json:
         emit(turn)
         return
-    terminal = console()
-    terminal.print(styled(thread.title or conversation_id, style="bold"))
-    for at in range(max(0, index - AROUND), min(len(thread.turns), index + AROUND + 1)):
-        neighbour = thread.turns[at]
-        head = Text(f"{'>' if at == index else ' '} #{at} ", "green" if at == index else "dim")
-        head.append(one_line(neighbour.speaker or neighbour.role), "bold")
-        terminal.print(head.append(f"  {shown_minute(neighbour.ts)}", style="dim"))
-        show_text(terminal, neighbour.text)
+    show_around(thread, index)
 
 
 def _show_of_feature(memory: Memory, record_id: str, *, as_json: bool | None = None) -> bool:

@@ -20,6 +20,7 @@ from anaphora.errors import AnaphoraError, InvalidInput, NotFound, StoreError
 from anaphora.surfaces.next_steps import further_step
 from anaphora.surfaces.wire import dumps
 from anaphora.text.display import one_line, visible
+from anaphora.text.short_ids import short_turn
 from anaphora.text.shown_times import shown_minute
 from anaphora.values.conversations import Degraded, Recall, TurnHit
 from anaphora.values.memories import Forgotten, MemoryHit
@@ -40,6 +41,8 @@ _VERSIONS = (
     (re.compile(r'^(?:until \S+|before): on (\S+) (?=")'), r"replaces (\1) "),
     (re.compile(r'^(?:until \S+|before): (?=")'), "replaces "),
 )
+PARTS = {"threads": "conversations", "truth": "database"}
+"""What parts of a home are called here, where that is another name than in JSON."""
 BAR_WIDTH = 24
 LINE_CHARACTERS = 2_000
 ERROR_CHARACTERS = 4_000
@@ -90,7 +93,7 @@ def show_surviving(done: Forgotten) -> None:
     """Print what still contains a forgotten text."""
     terminal = console()
     for location in done.surviving:
-        at = "" if location.index is None else f" #{location.index}"
+        at = "" if location.index is None else f"#{location.index}"
         terminal.print(styled(f"  still in {location.kind} {location.id}{at}", "yellow"))
     if done.more:
         terminal.print(Text(f"  … and in {done.more:,} more", "yellow"))
@@ -144,7 +147,7 @@ def show_hits(recall: Recall[TurnHit], *, why: bool, out: Console | None = None)
     for rank, hit in enumerate(recall.hits, 1):
         head = Text(f"{rank}  ", style="dim")
         head.append(one_line(hit.speaker or hit.role), style="bold")
-        position = f"{one_line(hit.conversation_id, None)} #{hit.index}"
+        position = one_line(short_turn(hit.conversation_id, hit.index), None)
         head.append(f"  {shown_minute(hit.ts)}  {position}", style="dim")
         head.append(f"  {hit.score:.3f}", style="green")
         out.print(head)
