@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.commands import is_one_mistake, run_command
+from tests.commands import begin_home, is_one_mistake, run_command
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -120,8 +120,11 @@ def test_a_home_is_copied_and_moved(run: Run, tmp_path: Path) -> None:
         (["import", "/no/such/file"], 2, "/no/such/file"),
     ],
 )
-def test_mistakes_are_one_clear_line(run: Run, words: list[str], code: int, says: str) -> None:
+def test_mistakes_are_one_clear_line(
+    run: Run, words: list[str], code: int, says: str, tmp_path: Path
+) -> None:
     """A mistake gives its exit code and one line that names it, never a traceback."""
+    begin_home(tmp_path / "home")
     done = run(*words)
     assert done.returncode == code, done.stderr
     assert says in done.stderr
@@ -174,8 +177,9 @@ def test_forgetting_is_asked_for_and_can_be_undone_for_a_day(run: Run) -> None:
 
 
 @pytest.mark.promise("core.surfaces")
-def test_the_core_block_by_commands(run: Run) -> None:
+def test_the_core_block_by_commands(run: Run, tmp_path: Path) -> None:
     """Added, pinned by path, moved and taken out; what it is, told to people and to programs."""
+    begin_home(tmp_path / "home")
     assert "nothing yet" in run("core", "show").stdout
     first = data(run("core", "add", "I prefer short answers.", "--path", "user.style", "--json"))
     data(run("remember", "Staging is on port 5433.", "--path", "staging.port", "--json"))

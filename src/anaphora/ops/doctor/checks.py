@@ -24,6 +24,7 @@ from anaphora.ops.doctor.language import language_check
 from anaphora.ops.doctor.repair import repair
 from anaphora.ops.doctor.secrets_said import secrets_check, stored_check
 from anaphora.settings import Settings
+from anaphora.store.home.sealing import Home
 from anaphora.system.environment import environment
 from anaphora.text.display import counted
 from anaphora.values.conversations import FINISH_VECTORS, Check, Stats
@@ -242,7 +243,10 @@ def _check_home(settings: Settings) -> Check:
     except OSError as error:
         detail = f"{settings.home} cannot be written: {error.strerror}"
         return Check("home", ok=False, detail=detail)
-    return Check("home", ok=True, detail=f"{settings.home} can be written")
+    detail = f"{settings.home} can be written"
+    if not Home(settings.home, settings.conversations, settings.database).is_begun:
+        detail = f"there is no memory at {settings.home} yet; it can be begun"
+    return Check("home", ok=True, detail=detail)
 
 
 def _check_sealing(settings: Settings) -> Iterator[Check]:
@@ -251,7 +255,6 @@ def _check_sealing(settings: Settings) -> Iterator[Check]:
     from anaphora.store.crypto.key_stores import Keychain
     from anaphora.store.home.conversion import left_in_clear
     from anaphora.store.home.master_key import load_keys
-    from anaphora.store.home.sealing import Home
 
     home = Home(settings.home, settings.conversations, settings.database)
     try:

@@ -11,6 +11,7 @@ import typer
 from rich.text import Text
 
 from anaphora.container.feature import load, registered
+from anaphora.surfaces.cli.grammar import NAMESPACE
 from anaphora.surfaces.cli.options import Json
 from anaphora.surfaces.cli.output import PARTS, console, emit, styled
 from anaphora.surfaces.cli.progress import READ, long_work
@@ -41,7 +42,8 @@ def doctor(
     the first failure is repeated at the end, with the command that repairs it.
     """
     with long_work("Checking", kept=READ, quiet=as_json) as progress:
-        with open_memory(context) as memory:
+        # What is installed can be checked before there is a memory; then "home" says so.
+        with open_memory(context, begins=context.obj.namespace == NAMESPACE.default) as memory:
             home = memory.home
             checks = memory.doctor(repair=repair, progress=progress)
         command = _Command(context.obj, home, repaired=repair)

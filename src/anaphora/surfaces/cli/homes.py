@@ -128,7 +128,7 @@ def restore(
 
     With ANAPHORA_DATABASE a backup of a PostgreSQL database goes into that one, also empty.
     """
-    home_options = require_whole_home(context, "restore")
+    home_options = require_whole_home(context, "restore", begins=True)
     path = path or choose_offers(find_backups(), "restore")[0]
     home = home_options.home or load_settings(None).home
     with long_work("Restoring", kept=UNWRITTEN, quiet=as_json) as progress:

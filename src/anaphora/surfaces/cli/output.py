@@ -43,7 +43,6 @@ _VERSIONS = (
 )
 PARTS = {"threads": "conversations", "truth": "database"}
 """What parts of a home are called here, where that is another name than in JSON."""
-BAR_WIDTH = 24
 LINE_CHARACTERS = 2_000
 ERROR_CHARACTERS = 4_000
 
@@ -200,15 +199,14 @@ def show_text(out: Console, text: str, indent: int = INDENT) -> None:
 
 
 def show_factors(out: Console, factors: Mapping[str, float], answers: float | None = None) -> None:
-    """Show the parts of a score as bars, largest first, and the reader's verdict."""
+    """Show the parts of a score, largest first, and the reader's verdict, as one line."""
     weights = {name: weight for name, weight in factors.items() if abs(weight) >= 0.0005}
-    largest = max((abs(weight) for weight in weights.values()), default=1.0)
-    for name, weight in sorted(weights.items(), key=lambda item: -abs(item[1])):
-        bar = "█" * max(1, round(BAR_WIDTH * abs(weight) / largest))
-        style = "cyan" if weight >= 0 else "red"
-        out.print(Text(f"   {name:>12} {weight:+.3f} ", style="dim").append(bar, style=style))
+    largest_first = sorted(weights.items(), key=lambda item: -abs(item[1]))
+    parts = [f"{name.replace('_', ' ')} {weight:+.3f}" for name, weight in largest_first]
     if answers is not None:
-        out.print(Text(f"   the reader: answers the question ({answers:.0%})", "dim"))
+        parts.append(f"the reader: answers the question ({answers:.0%})")
+    if parts:
+        out.print(Padding(styled(" · ".join(parts), "dim"), (0, 0, 0, INDENT), expand=False))
 
 
 def show_notes(recall: Recall[Any]) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from anaphora.api.memory import Memory
-from anaphora.errors import InvalidInput, NoHome, NotFound
+from anaphora.errors import AnaphoraError, InvalidInput, NoHome, NotFound
 from anaphora.settings import load_settings
 from anaphora.store.home.sealing import Home
 from anaphora.surfaces.cli.grammar import CONVERSATIONS, HOME, NAMESPACE
@@ -74,10 +74,6 @@ def open_memory_at(
     Only a command that `begins` something may name a home or a namespace that does not exist yet:
     the others raise `NoHome` and `NotFound`, so that a mistyped one is no empty memory.
     """
-    settings = load_settings(where.home, where.conversations)
-    home = Home(settings.home, settings.conversations, settings.database)
-    if not begins and not home.is_begun:
-        raise NoHome(home.root)
     try:
         memory = Memory.open(
             where.home,
@@ -91,21 +87,36 @@ def open_memory_at(
         # The command's own work has not started.
         sys.stderr.write("Interrupted. Nothing was changed.\n")
         sys.exit(EXIT_INTERRUPTED)
-    if not begins and where.namespace not in memory.namespaces():
-        memory.close()
-        raise NotFound("namespace", where.namespace)
+    if not begins:
+        try:
+            refuse_missing_home(where)
+            if where.namespace not in memory.namespaces():
+                raise NotFound("namespace", where.namespace)
+        except AnaphoraError:
+            memory.close()
+            raise
     return memory
 
 
-def require_whole_home(context: typer.Context, command: str) -> Where:
+def refuse_missing_home(where: Where) -> None:
+    """Raise `NoHome` if there is no memory at this place."""
+    settings = load_settings(where.home, where.conversations)
+    if not Home(settings.home, settings.conversations, settings.database).is_begun:
+        raise NoHome(settings.home)
+
+
+def require_whole_home(context: typer.Context, command: str, *, begins: bool = False) -> Where:
     """The home and thread folder for a command that works on all namespaces of a home.
 
-    `InvalidInput` if the command line names a namespace: it would be ignored.
+    `InvalidInput` if the command line names a namespace: it would be ignored. `NoHome` unless the
+    command `begins` one, as in `open_memory_at`.
     """
     home_options: Where = context.obj
     if home_options.namespace != "default":
         reason = f"`{command}` works on the whole home: leave --namespace out"
         raise InvalidInput("--namespace", home_options.namespace, reason)
+    if not begins:
+        refuse_missing_home(home_options)
     return home_options
 
 
