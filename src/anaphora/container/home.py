@@ -7,7 +7,7 @@ import concurrent.futures.thread  # noqa: F401
 import logging
 import threading
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeVar
@@ -344,7 +344,9 @@ class Container:
             if self._closed:
                 return False
             self._closed = True
-            self._follow_erasures()
+            if self._open or self._standing:
+                with suppress(Locked):
+                    self._follow_erasures()
         for namespace in (*self._open.values(), *self._standing.values()):
             namespace.close()
         for part in self._shared.values():

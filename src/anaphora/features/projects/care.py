@@ -61,8 +61,9 @@ def check_projects(projects: ProjectServices) -> Iterator[Check]:
             detail = f"{row.name}: indexing is not finished: index it again"
             yield Check("projects", ok=True, detail=detail)
     observations, diary = (notes.get(kind, (0, 0))[1] for kind in ("observation", "diary"))
-    diary_entries = counted(diary, "diary entry", "diary entries")
-    summary = f"{counted(observations + diary, 'note')}, of them {diary_entries}"
+    summary = counted(observations + diary, "note")
+    if diary:
+        summary += f", {diary:,} of them in the diary"
     if past := sum(every - current for every, current in notes.values()):
         summary += f", and {past:,} of the past"
     yield Check("project notes", ok=True, detail=summary)

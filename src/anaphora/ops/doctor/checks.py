@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anaphora.calls.progress import Progress, no_progress
-from anaphora.errors import AnaphoraError, MissingExtra, NoKeyringError
+from anaphora.errors import AnaphoraError, Locked, MissingExtra, NoKeyringError
 from anaphora.ops.doctor.advisories import library_check
 from anaphora.ops.doctor.health import try_writing
 from anaphora.ops.doctor.incidents import incident_check
@@ -214,6 +214,9 @@ def doctor(
             checks += list(look())
         except (AnaphoraError, OSError) as error:
             checks.append(Check(name, ok=False, detail=str(error)))
+            if isinstance(error, Locked):
+                # Each of the others would wait for it as long again.
+                break
     return tuple(checks)
 
 
@@ -323,21 +326,20 @@ def _check_index(index: TurnIndex) -> Iterator[Check]:
 
 
 def _check_memories(vectors: RecordVectors, embedder: EmbedderService) -> Check:
-    total = vectors.records()
-    embedded_count, _ = vectors.counts().get(embedder.name, (0, 0))
+    current, lacking = vectors.current(), vectors.lacking(embedder.name)
+    past = vectors.records() - current
     by_embedder = {
         name: count for name, (count, _) in vectors.counts().items() if name != embedder.name
     }
-    current = vectors.current()
-    past_note = f" and {total - current:,} of the past" if total > current else ""
     detail = (
-        f"{counted(current, 'memory', 'memories')}{past_note}, "
-        f"{embedded_count:,} of {total:,} with vectors of {embedder.name}"
+        counted(current, "memory", "memories")
+        + (f" and {past:,} of the past" if past else "")
+        + f", {lacking:,} without a vector of {embedder.name}"
     )
     if by_embedder:
         detail += f"; other embedders: {', '.join(f'{n} ({c:,})' for n, c in by_embedder.items())}"
-    if embedded_count < total:
-        detail += "; the rest are found by words only until `ready` or `reindex`"
+    if lacking:
+        detail += ": found by words only until `ready` or `reindex`"
     return Check("memories", ok=True, detail=detail)
 
 

@@ -64,14 +64,13 @@ def export(
         long_work("Exporting", kept=UNWRITTEN, quiet=as_json) as progress,
     ):
         report = memory.export(path, masked=masked, progress=progress)
-    parts = [_contents(report)]
+    parts = [_contents(report) + (f" and {report.past:,} of the past" if report.past else "")]
     parts += [
         counted(number, kind)
         for number, kind in ((report.notes, "note"), (report.documents, "document"))
         if number
     ]
-    past_note = f" (and {report.past:,} of the past)" if report.past else ""
-    present(report, f"{', '.join(parts)}{past_note} in {report.path}", as_json=as_json)
+    present(report, f"{', '.join(parts)} in {report.path}", as_json=as_json)
 
 
 def backup(

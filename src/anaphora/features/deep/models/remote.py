@@ -145,7 +145,8 @@ class RemoteModel:
         `ModelTimeout`, and `MissingExtra` if the provider's library is not installed.
         """
         deadline = self._timer() + timeout
-        self._reach()
+        # Before the provider's library is loaded, which takes seconds.
+        self.check()
         with self._lock:
             if self._model is None or self._runner is None:
                 self._model = _open_model(self._address)
@@ -209,6 +210,9 @@ class RemoteModel:
             body = {"model": self._address.model, "messages": [], "max_tokens": 1}
             look = self._address.look(path="/chat/completions", method="POST", json=body)
             status = self._status_of(look)
+        elif status != 401:
+            # Another provider may refuse or lack the list alone.
+            return
         if status in _MEANINGS:
             raise ModelError(self.name, self._address.describe(status, f"HTTP {status}"), status)
 
