@@ -10,7 +10,7 @@ from rich.text import Text
 
 from anaphora.api.memory import Memory
 from anaphora.calls.parameters import PARAMETERS
-from anaphora.errors import InvalidInput
+from anaphora.errors import InvalidInput, NotFound
 from anaphora.surfaces.cli.options import Json, MinConfidence, Timeout, argument, option
 from anaphora.surfaces.cli.output import (
     console,
@@ -88,8 +88,8 @@ def show(
             memory.conversations.get(conversation_id), "conversation", conversation_id
         )
         tool_calls = memory.tool_calls(conversation_id) if calls else ()
-    if index is not None:
-        must_exist(thread.turns[index : index + 1], "turn", f"{conversation_id}#{index}")
+    if index is not None and index >= len(thread.turns):
+        raise NotFound("turn", f"{conversation_id}#{index}")
     if as_json:
         emit({"conversation": thread, "tool_calls": tool_calls} if calls else thread)
     elif index is None:
@@ -155,7 +155,7 @@ def recall(
     """Recall the turns relevant to a question."""
     with open_memory(context, warm=mode != "words") as memory:
         if conversation_id is not None:
-            conversation_id = resolve_conversation(memory, conversation_id)
+            conversation_id, _ = resolve_turn(memory, conversation_id)
         answer = recalled_turns(
             memory,
             conversation_id,
