@@ -262,7 +262,6 @@ def test_a_home_that_cannot_remember_its_embedder(tmp_path: Path) -> None:
     ("held", "call"),
     [
         ("BEGIN IMMEDIATE", lambda memory: memory.remember("the pump is blue")),
-        ("BEGIN EXCLUSIVE", lambda memory: memory.recall("pump")),
         ("PRAGMA locking_mode=EXCLUSIVE; BEGIN EXCLUSIVE", lambda memory: memory.stats()),
     ],
 )

@@ -167,13 +167,13 @@ def test_one_door_finds_everything_and_says_when_nothing_fits(run: Run, tmp_path
     ):  # fmt: skip
         assert "pier nine" in run(*words).stdout
     memory = tagged[0]["id"]
-    for words, kind in (
-        (("conversation", "show", memory[-8:]), "it is a memory"),
-        (("conversation", "delete", place), "it is the place of a turn"),
-        (("update", owner, "--text", "x"), "it is a conversation"),
-        (("document", "show", owner), "it is no document"),
+    for mistaken, kind in (
+        (f"conversation show {memory[-8:]}", "it is a memory"),
+        (f"conversation delete {place}", "it is the place of a turn"),
+        (f"update {owner} --text x", "it is a conversation"),
+        (f"document show {owner}", "it is no document"),
     ):
-        refused = run(*words)
+        refused = run(*mistaken.split())
         assert refused.returncode == 2
         assert kind in refused.stderr
     assert data(run("recall", "the ferry", "--since", "tomorrow", "--json"))["hits"] == []

@@ -86,16 +86,16 @@ class ShortIds:
                     alike[1].add(record_id)
         if lookalike:
             return lookalike
-        found = alike[0] or alike[1]
-        if len(found) > 1:
-            several = ", ".join(sorted(found)[:_SHOWN])
+        whole_ids = alike[0] or alike[1]
+        if len(whole_ids) > 1:
+            several = ", ".join(sorted(whole_ids)[:_SHOWN])
             where = "end" if alike[0] else "begin"
             raise InvalidInput("id", ending, f"several {where} so: {several}")
-        if not found:
+        if not whole_ids:
             raise NotFound(
                 "memory or conversation" if kind == "any" else _CALLED.get(kind, kind), ending
             )
-        return found.pop()
+        return whole_ids.pop()
 
     @staticmethod
     def _list_ids(several: Sequence[Records]) -> Iterator[str]:

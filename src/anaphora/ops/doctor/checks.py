@@ -326,7 +326,7 @@ def _check_index(index: TurnIndex) -> Iterator[Check]:
 
 
 def _check_memories(vectors: RecordVectors, embedder: EmbedderService) -> Check:
-    current, lacking = vectors.current(), vectors.lacking(embedder.name)
+    current, waiting = vectors.current(), vectors.lacking(embedder.name)
     past = vectors.records() - current
     by_embedder = {
         name: count for name, (count, _) in vectors.counts().items() if name != embedder.name
@@ -334,11 +334,11 @@ def _check_memories(vectors: RecordVectors, embedder: EmbedderService) -> Check:
     detail = (
         counted(current, "memory", "memories")
         + (f" and {past:,} of the past" if past else "")
-        + f", {lacking:,} without a vector of {embedder.name}"
+        + f", {waiting:,} without a vector of {embedder.name}"
     )
     if by_embedder:
         detail += f"; other embedders: {', '.join(f'{n} ({c:,})' for n, c in by_embedder.items())}"
-    if lacking:
+    if waiting:
         detail += ": found by words only until `ready` or `reindex`"
     return Check("memories", ok=True, detail=detail)
 

@@ -95,8 +95,8 @@ class ModelAddress:
     def describe(self, status: int | None, reason: str) -> str:
         """Why it did not answer, with the address and the variable to correct."""
         meaning, ending = _MEANINGS.get(status, ("", "_URL" if self.url else ""))
-        place = f"{self.url or _SERVERS[self.provider]} ({self.setting}{ending})"
-        return f"{meaning}{reason} at {place}"
+        address = self.url or _SERVERS[self.provider]
+        return f"{meaning}{reason} at {address} ({self.setting}{ending})"
 
     def look(self, **request: Any) -> AddressLook:
         """Look whether its server answers: by its list of models, or by another `request`."""
@@ -205,7 +205,11 @@ class RemoteModel:
         Nothing is generated: where the list of models is refused, the server gets a request
         without messages, which it refuses in turn, unless it knows neither path nor key.
         """
-        status = self._reach()
+        self.begin()
+        with self._lock:
+            look, self._look = self._look, None
+        # None where it has answered questions before.
+        status = None if look is None else self._status_of(look)
         if status in _MEANINGS and self._address.provider == "openai":
             body = {"model": self._address.model, "messages": [], "max_tokens": 1}
             look = self._address.look(path="/chat/completions", method="POST", json=body)
@@ -215,13 +219,6 @@ class RemoteModel:
             return
         if status in _MEANINGS:
             raise ModelError(self.name, self._address.describe(status, f"HTTP {status}"), status)
-
-    def _reach(self) -> int | None:
-        """What the server answers to a first look; None if it has answered questions before."""
-        self.begin()
-        with self._lock:
-            look, self._look = self._look, None
-        return None if look is None else self._status_of(look)
 
     def _status_of(self, look: AddressLook) -> int:
         try:
