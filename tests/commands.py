@@ -33,6 +33,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 __all__ = [
+    "begin_home",
     "is_one_mistake",
     "program",
     "program_folder",
@@ -99,6 +100,12 @@ def run_command_bytes(
         out.seek(0)
         errors.seek(0)
         return subprocess.CompletedProcess(listed, code, out.read(), errors.read())
+
+
+def begin_home(home: Path) -> None:
+    """Make a home that holds nothing but its settings: there is one, and it is empty."""
+    home.mkdir(parents=True, exist_ok=True)
+    (home / "settings.json").write_text("{}", "utf-8")
 
 
 def is_one_mistake(text: str) -> bool:

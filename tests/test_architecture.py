@@ -228,6 +228,7 @@ ALLOWED = {
     "resident/server.py": {"socket"},
     "remotes/server.py": {"httpx"},
     "embedders/endpoint.py": {"httpx"},
+    "system/addresses.py": {"httpx"},
     "client/connection.py": {"httpx"},
 }
 
@@ -248,7 +249,7 @@ def test_no_room_talks_to_the_network() -> None:
                 # That part of urllib only takes addresses apart.
                 names = [node.module] if node.module != "urllib.parse" else []
             # The resident process and its callers have a Unix socket; devices sync through a server
-            # that the user named, and such a one may embed.
+            # that the user named, and such a one may embed; whether one answers is looked at.
             allowed = ALLOWED.get("/".join(file.parts[-2:]), set())
             found = {n.split(".")[0] for n in names} & network - allowed
             assert not found, f"{file} imports {names}"

@@ -9,9 +9,11 @@ AnaphoraError
 │   ├── UnknownFormat                   a file that no importer recognises
 │   └── UnreadableDocument              a document whose text cannot be had
 ├── NotFound (also KeyError)            an id that does not exist
+│   └── NoHome                          a home in which nothing was ever stored
 ├── StoreError                          stored data could not be read or written
 │   ├── ReadOnly                        the location is not writable
 │   ├── DiskFull                        no space left; nothing was half-written
+│   ├── Locked                          another program holds a lock on it
 │   ├── CorruptThread                   a thread file that does not parse; it was kept
 │   ├── NotEmpty                        the target exists or is not empty
 │   ├── DamagedBackup                   a damaged backup or export
@@ -90,12 +92,14 @@ __all__ = [
     "InvalidId",
     "InvalidInput",
     "InvalidTurn",
+    "Locked",
     "MirrorError",
     "MissingExtra",
     "MissingKey",
     "ModelError",
     "ModelIntegrityError",
     "ModelTimeout",
+    "NoHome",
     "NoKeyringError",
     "NoModel",
     "NotEmpty",
@@ -208,6 +212,14 @@ class NotFound(AnaphoraError, KeyError):
         return str(self.args[0])
 
 
+class NoHome(NotFound):
+    """There is no memory at a path, and what was asked for begins none."""
+
+    def __init__(self, path: Path | str) -> None:
+        super().__init__("home", str(path))
+        self.args = (f"there is no memory at {path}",)
+
+
 class StoreError(AnaphoraError):
     """Stored data could not be read or written: `operation` on `path`, and why."""
 
@@ -224,6 +236,14 @@ class ReadOnly(StoreError):
 
 class DiskFull(StoreError):
     """No space is left. Nothing was half-written: existing data is unchanged."""
+
+
+class Locked(StoreError):
+    """Another program holds a lock on it: `holder`, where the system tells which. Try again."""
+
+    def __init__(self, operation: str, path: Path | str, holder: str = "") -> None:
+        self.holder = holder
+        super().__init__(operation, path, f"it is locked by {holder or 'another program'}")
 
 
 class CorruptThread(StoreError):

@@ -35,6 +35,8 @@ class OpenAIServer:
         self.requests: list[dict[str, Any]] = []
         self.keys: list[str] = []
         self.route: Script | None = None
+        self.listing = 501
+        """The status of its list of models."""
         self._lock = threading.Lock()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._server.daemon_threads = True
@@ -86,6 +88,11 @@ class OpenAIServer:
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                self.send_response(outer.listing)
+                self.send_header("content-length", "0")
+                self.end_headers()
+
             def do_POST(self) -> None:
                 length = int(self.headers.get("content-length", "0"))
                 request = json.loads(self.rfile.read(length))

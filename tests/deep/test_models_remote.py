@@ -184,14 +184,54 @@ def test_a_model_that_does_not_answer(server: OpenAIServer) -> None:
 
 
 @pytest.mark.promise("deep.models")
-def test_nobody_there(timer: Timer) -> None:
-    """A server that does not exist is a typed error after three tries."""
-    model = RemoteModel(
-        ModelAddress.read("small", "http://127.0.0.1:9/v1"), sleep=timer.sleep, timer=timer
-    )
-    with pytest.raises(ModelError):
-        ask(model)
-    assert len(timer.slept) == 2
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [
+        ("http://127.0.0.1:9/v1", "refused"),
+        ("https://{server}", "no secure connection"),
+        ("127.0.0.1", "protocol"),
+    ],
+)
+def test_nobody_there(server: OpenAIServer, timer: Timer, url: str, why: str) -> None:
+    """A server that cannot be reached is told at once, with its address and the variable."""
+    url = url.format(server=server.url.partition("://")[2])
+    model = RemoteModel(ModelAddress.read("small", url), sleep=timer.sleep, timer=timer)
+    for call in (ask, RemoteModel.check):
+        with pytest.raises(ModelError) as caught:
+            call(model)
+        assert why in str(caught.value)
+        assert f"at {url} (ANAPHORA_MODEL_URL)" in str(caught.value)
+    assert (timer.slept, server.requests) == ([], [])
+    model.close()
+
+
+@pytest.mark.promise("deep.models")
+@pytest.mark.parametrize(
+    ("listing", "status", "blamed"),
+    [
+        (200, 200, ""),
+        (501, 401, ""),
+        (404, 400, ""),
+        (403, 422, ""),
+        (401, 401, "(ANAPHORA_SUB_MODEL_KEY)"),
+        (403, 403, "(ANAPHORA_SUB_MODEL_KEY)"),
+        (404, 404, "(ANAPHORA_SUB_MODEL_URL)"),
+    ],
+)
+def test_a_model_is_checked_without_a_question(
+    server: OpenAIServer, listing: int, status: int, blamed: str
+) -> None:
+    """What is refused is told before a question; a server that only lacks a list is well."""
+    server.listing = listing
+    server.says(Answer(status=status, body=b'{"error": {"message": "no"}}'))
+    model = RemoteModel(ModelAddress.read("small", server.url, KEY, "ANAPHORA_SUB_MODEL"))
+    if blamed:
+        with pytest.raises(ModelError) as caught:
+            model.check()
+        assert str(caught.value).endswith(f"HTTP {status} at {server.url} {blamed}")
+    else:
+        model.check()
+    assert all(request["messages"] == [] for request in server.requests)
     model.close()
 
 

@@ -51,7 +51,7 @@ def test_a_restored_home_is_the_one_that_was_backed_up(
     assert filled.ready(60)
     assert any((filled.home / "index").iterdir())
     made = filled.backup(tmp_path / "b.zip")
-    assert (made.threads, made.memories, made.database, made.sealed) == (3, 4, "sqlite", False)
+    assert (made.threads, made.memories, made.database, made.sealed) == (3, 3, "sqlite", False)
     assert ops.verify(tmp_path / "b.zip") == made
     assert Memory.restore(tmp_path / "b.zip", tmp_path / "again") == made
     assert not (tmp_path / "again" / "index").exists()

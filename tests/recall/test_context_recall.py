@@ -550,7 +550,10 @@ def commit(root: Path, files: dict[str, str], subject: str) -> None:
 
 
 def test_rendering_is_for_reading(desk: ContextDesk) -> None:
-    """The text names places with lines and marks what was recalled."""
+    """The text names places with lines and marks what was recalled; why is told on a screen."""
+    why = run_cli("project", "recall", "session send", "--why", home=desk.memory.home).stdout
+    assert sum(1 + len(line) // 100 for line in why.splitlines()) <= 40
+    assert "words +" in why
     text = run_cli("project", "recall", "session send", "--block", home=desk.memory.home).stdout
     assert "- src/shop/sessions.py:" in text
     assert "\n| " in text

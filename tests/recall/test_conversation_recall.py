@@ -135,13 +135,22 @@ def test_the_live_transcript_takes_no_place(memory: Memory) -> None:
 
 
 @pytest.mark.promise("recall.blank")
-@pytest.mark.parametrize("query", ["", "   ", "\n\t"])
+@pytest.mark.parametrize("query", ["", "   ", "\n\t", "?!", " … ", "--"])
 def test_a_blank_query_gives_nothing_and_says_so(memory: Memory, query: str) -> None:
-    """Nothing is recalled for nothing, and the result names the reason."""
+    """Nothing is recalled for nothing, and each result names the reason in the same words."""
     talk(memory, "chat", FILLER)
-    found = memory.recall_conversation("chat", query)
-    assert len(found) == 0
-    assert [part.part for part in found.degraded] == ["query"]
+    memory.remember("Is it there?! … -- yes")
+    for found in (
+        memory.recall_conversation("chat", query),
+        memory.recall(query),
+        memory.search(query),
+    ):
+        assert len(found) == 0
+        assert [str(part) for part in found.degraded] == [
+            "query: it is empty, so nothing was looked for"
+        ]
+    with pytest.raises(InvalidInput, match="it is empty, so nothing was looked for"):
+        memory.deep_recall(query)
 
 
 @pytest.mark.promise("recall.stop_words")

@@ -21,7 +21,7 @@ from typing import Any
 
 import pytest
 import typer
-from tests.commands import is_one_mistake, run_command
+from tests.commands import begin_home, is_one_mistake, run_command
 from typer.main import get_command
 
 from anaphora import Memory
@@ -186,6 +186,7 @@ def test_recall_is_narrowed_by_time_speaker_and_role(cli: Cli, tmp_path: Path) -
 )
 def test_mistakes_are_one_clear_line(cli: Cli, words: list[str], code: int, says: str) -> None:
     """A mistake gives its exit code and one line that names it, never a traceback."""
+    begin_home(cli.home)
     ran = cli(*words)
     assert ran.code == code, ran.err
     assert says in ran.err
@@ -380,6 +381,7 @@ def test_what_waits_for_vectors_names_the_command(cli: Cli, tmp_path: Path) -> N
 @pytest.mark.promise("cli.json")
 def test_notes_and_the_diary_are_read(cli: Cli) -> None:
     """What was noted and done is listed, the latest first, with short ids that `forget` takes."""
+    begin_home(cli.home)
     assert "no notes yet" in cli("notes").out
     cli("observe", "Parsers are written with a table.", "--kind", "decision")
     cli("diary", "The parser was written.", "--subject", "parser")
@@ -407,9 +409,39 @@ def test_a_command_is_the_same_without_the_parts_of_others() -> None:
     assert get_command(program("recal")).commands.keys() == whole.keys()  # type: ignore[attr-defined]
 
 
+@pytest.mark.promise("cli.errors")
+def test_the_help_begins_with_what_most_people_need() -> None:
+    """Twelve commands in sections by what one wants; the others, too, for who asks for all."""
+    sections = [
+        "Recall",
+        "Remember",
+        "Bring in",
+        "Projects",
+        "Devices",
+        "Agents and server",
+        "Care",
+    ]
+    whole = get_command(app).commands  # type: ignore[attr-defined]
+    shown = {name for name, command in whole.items() if not command.hidden}
+
+    def listed(*words: str) -> tuple[list[str], list[str]]:
+        lines = run_cli(*words, env={"COLUMNS": "200"}).stdout.splitlines()
+        titles = [line.strip("╭─╮ ") for line in lines if line.startswith("╭")]
+        return titles, [w[1] for w in map(str.split, lines) if len(w) > 2 and w[1] in shown]
+
+    for words in ("", "--help", "help"):
+        titles, names = listed(*words.split())
+        assert (titles, len(names)) == (["Options", *sections], 12)
+    for words in ("--help --all", "--all --help", "help all"):
+        titles, names = listed(*words.split())
+        assert (titles, sorted(names)) == (["Options", *sections], sorted(shown))
+    assert run_cli("help", "sync", "pair").stdout == run_cli("sync", "pair", "--help").stdout
+
+
 @pytest.mark.promise("cli.parts")
 def test_a_question_does_not_load_the_other_commands(cli: Cli) -> None:
     """Neither the modules of other commands nor typer is imported for it, whatever its options."""
+    begin_home(cli.home)
     options = [word for option in recall.OPTIONS for word in valid_words(option)]
     words = ["anaphora", "--home", str(cli.home), "recall", *options]
     code = (

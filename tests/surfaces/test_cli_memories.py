@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.commands import is_one_mistake, run_command
+from tests.commands import begin_home, is_one_mistake, run_command
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -87,10 +87,19 @@ def test_a_contradiction_is_shown_settled_and_taken_back(run: Run) -> None:
 
 
 def test_a_home_is_copied_and_moved(run: Run, tmp_path: Path) -> None:
-    """A backup restores elsewhere, an export comes in elsewhere, and neither overwrites."""
+    """A backup restores elsewhere, an export comes in elsewhere, and neither overwrites.
+
+    They count as `stats` and `doctor` do: what was replaced is no second memory.
+    """
     run(*PREFERENCE)
-    assert run("backup", tmp_path / "home.backup").returncode == 0
-    assert run("export", tmp_path / "home.jsonl").returncode == 0
+    run("remember", "The user prefers jest.", "--path", "user.preferences.testing")
+    run(*PREFERENCE)
+    run("observe", "Tests are written first.")
+    assert run("backup", tmp_path / "home.backup").stdout.startswith("0 conversations, 1 memory in")
+    exported = run("export", tmp_path / "home.jsonl").stdout
+    assert exported.startswith("0 conversations, 1 memory and 2 of the past, 1 note in ")
+    assert data(run("stats", "--json"))["memories"] == 1
+    assert "1 memory and 2 of the past, 0 without a vector" in run("doctor").stdout
     assert run("backup", tmp_path / "home.backup").returncode != 0
     assert run("restore", tmp_path / "home.backup", home="restored").returncode == 0
     assert run("restore", tmp_path / "home.backup", home="restored").returncode != 0
@@ -120,8 +129,11 @@ def test_a_home_is_copied_and_moved(run: Run, tmp_path: Path) -> None:
         (["import", "/no/such/file"], 2, "/no/such/file"),
     ],
 )
-def test_mistakes_are_one_clear_line(run: Run, words: list[str], code: int, says: str) -> None:
+def test_mistakes_are_one_clear_line(
+    run: Run, words: list[str], code: int, says: str, tmp_path: Path
+) -> None:
     """A mistake gives its exit code and one line that names it, never a traceback."""
+    begin_home(tmp_path / "home")
     done = run(*words)
     assert done.returncode == code, done.stderr
     assert says in done.stderr
@@ -147,7 +159,23 @@ def test_one_door_finds_everything_and_says_when_nothing_fits(run: Run, tmp_path
     tagged = data(run("recall", "the ferry", "--tag", "ferry", "--json"))["hits"]
     assert [hit["kind"] for hit in tagged] == ["memory"]
     turn = next(hit for hit in found if hit["kind"] == "turn")
-    assert "pier nine" in run("get", turn["id"]).stdout
+    place = next(line for line in shown.splitlines() if "  user  " in line).split()[-2]
+    owner = turn["conversation_id"]
+    for words in (
+        ("get", turn["id"]), ("get", owner[:-2]), ("conversation", "show", place),
+        ("conversation", "show", owner[:-2]), ("conversation", "show", owner[2:]),
+    ):  # fmt: skip
+        assert "pier nine" in run(*words).stdout
+    memory = tagged[0]["id"]
+    for mistaken, kind in (
+        (f"conversation show {memory[-8:]}", "it is a memory"),
+        (f"conversation delete {place}", "it is the place of a turn"),
+        (f"update {owner} --text x", "it is a conversation"),
+        (f"document show {owner}", "it is no document"),
+    ):
+        refused = run(*mistaken.split())
+        assert refused.returncode == 2
+        assert kind in refused.stderr
     assert data(run("recall", "the ferry", "--since", "tomorrow", "--json"))["hits"] == []
     assert run("recall", "x", "--since", "soon").returncode == 2
     assert run("recall", "x", "--kind", "magic").returncode == 2
@@ -174,8 +202,9 @@ def test_forgetting_is_asked_for_and_can_be_undone_for_a_day(run: Run) -> None:
 
 
 @pytest.mark.promise("core.surfaces")
-def test_the_core_block_by_commands(run: Run) -> None:
+def test_the_core_block_by_commands(run: Run, tmp_path: Path) -> None:
     """Added, pinned by path, moved and taken out; what it is, told to people and to programs."""
+    begin_home(tmp_path / "home")
     assert "nothing yet" in run("core", "show").stdout
     first = data(run("core", "add", "I prefer short answers.", "--path", "user.style", "--json"))
     data(run("remember", "Staging is on port 5433.", "--path", "staging.port", "--json"))

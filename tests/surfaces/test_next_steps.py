@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from tests.commands import begin_home
 from tests.docs.reference_pages import reference_page
 from tests.surfaces.rest_desk import served
 
@@ -32,6 +33,7 @@ FITTING = [
     (errors.NotFound("token", "x"), "`anaphora token list`"),
     (errors.InvalidInput("remote", "/x", "the folder is not there"), "folder or server"),
     (errors.StoreError("open", "postgresql://h/d", "refused"), "database server"),
+    (errors.Locked("write", "postgresql://h/d", ""), "Close that program"),
     (errors.NotEmpty("restore into", "h", "not empty"), "--home NEW restore"),
     (errors.UnreadableDocument("document", "x", "No such file or directory"), "the name"),
 ]
@@ -49,6 +51,7 @@ def test_a_step_fits_what_went_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyP
         monkeypatch.setattr(Memory, "list", functools.update_wrapper(fail, Memory.list))
         return " ".join(run_cli("list", home=tmp_path / "home").stderr.split())
 
+    begin_home(tmp_path / "home")
     for error, words in FITTING:
         _, _, step = said(error).partition("next: ")
         assert words in step, (error, step)
@@ -81,6 +84,7 @@ def test_the_command_line_says_it(
     monkeypatch.setenv("ANAPHORA_EMBEDDER", "hashing")
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
+    begin_home(tmp_path / "home")
     done = run_cli(*words, home=tmp_path / "home")
     assert done.exit_code in {2, 3, 4}
     assert step in done.stderr.replace("\n", " ")

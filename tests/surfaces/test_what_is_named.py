@@ -10,6 +10,7 @@ from typing import Any, get_args, get_type_hints
 import anyio
 import pytest
 import typer
+from tests.commands import begin_home
 from tests.mcp_client import connected, refusal
 from tests.surfaces.rest_desk import served
 
@@ -73,6 +74,14 @@ def given(command: Any, **values: str) -> list[str]:
         if value is not None:
             words += [value] if one.param_type_name == "argument" else [one.opts[0], value]
     return words
+
+
+def needed(words: list[str], command: Any) -> list[str]:
+    """Words for a command that are enough for it to begin."""
+    return given(
+        command,
+        **{"update": {"text": "x"}, "deep": {"question": "why?"}}.get(" ".join(words), {}),
+    )
 
 
 PATHS = [(words, command, one) for words, command in commands() for one in takes_paths(command)]
@@ -180,11 +189,34 @@ READING = [
 )
 def test_a_namespace_that_is_not_there(words: list[str], command: Any, somewhere: Path) -> None:
     """Every command that begins no namespace refuses one that is not there, and makes none."""
-    more = {"update": {"text": "x"}, "deep": {"question": "why?"}}.get(" ".join(words), {})
-    done = ran("--home", "home", "--namespace", "nope", *words, *given(command, **more))
+    begin_home(somewhere / "home")
+    done = ran("--home", "home", "--namespace", "nope", *words, *needed(words, command))
     assert done.exit_code == 3, done.output
     assert "no namespace with id 'nope'" in done.stderr
-    assert list(somewhere.iterdir()) == []
+    assert [path.name for path in (somewhere / "home").iterdir()] == ["settings.json"]
+
+
+BEGINNING_HOMES = BEGINNING | WHOLE_HOME - {("backup",), ("decrypt",)} | {("token", "create")}
+EXISTING = [
+    (words, command) for words, command in commands() if tuple(words) not in BEGINNING_HOMES
+]
+
+
+@pytest.mark.promise("calls.not_found")
+@pytest.mark.parametrize(
+    ("words", "command"), EXISTING, ids=[" ".join(words) for words, _ in EXISTING]
+)
+def test_a_home_that_is_not_there(words: list[str], command: Any, somewhere: Path) -> None:
+    """The same commands say that there is no memory, in a folder of other things too."""
+    (somewhere / "folder").mkdir()
+    (somewhere / "folder" / "letter.txt").write_text("Dear Ada")
+    for home in ("nope", "folder"):
+        done = ran("--home", home, *words, *needed(words, command))
+        output = " ".join((done.output if words == ["doctor"] else done.stderr).split())
+        assert f"there is no memory at {somewhere / home}" in output
+        # `doctor` checks what is installed, before there is a memory too.
+        assert words == ["doctor"] or done.exit_code == 3
+    assert [path.name for path in somewhere.rglob("*")] == ["folder", "letter.txt"]
 
 
 @pytest.mark.promise("calls.not_found")

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple
 
 from anaphora.container.services import ServiceGroup
 from anaphora.embed.kinds import KINDS, EmbedderKind
@@ -203,16 +203,29 @@ class FeatureServices(ServiceGroup):
         """Finish running work and close files."""
 
 
-class Commands(NamedTuple):
-    """Commands of the command line: `register` is called with the program to add those in `names`.
+Section = Literal[
+    "Recall", "Remember", "Bring in", "Projects", "Devices", "Agents and server", "Care"
+]
+"""What a person wants of a command, in the order of the help."""
 
-    `register` is "module:function", loaded with the first of the commands; `order` is the place in
-    the help.
+
+class Commands(NamedTuple):
+    """Commands of the command line: `register` is called with the program to add them.
+
+    `register` is "module:function", loaded with the first of the commands; `order` is their place
+    in a section of the help. The help shows those in `front`, and those `behind` when asked for
+    all; both give the section of each.
     """
 
     register: str
-    names: tuple[str, ...]
     order: int
+    front: Mapping[str, Section] = {}
+    behind: Mapping[str, Section] = {}
+
+    @property
+    def sections(self) -> Mapping[str, Section]:
+        """All of the commands, each with its section."""
+        return {**self.front, **self.behind}
 
 
 class CommandLine(NamedTuple):

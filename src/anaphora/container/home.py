@@ -7,7 +7,7 @@ import concurrent.futures.thread  # noqa: F401
 import logging
 import threading
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeVar
@@ -16,7 +16,7 @@ from anaphora.calls.counting import Calls
 from anaphora.calls.progress import Progress, prefixed
 from anaphora.container.feature import registered
 from anaphora.container.namespace import NamespaceServices
-from anaphora.errors import Closed, StoreError
+from anaphora.errors import Closed, Locked, StoreError
 from anaphora.language.names import standing_form
 from anaphora.settings import Settings, remember_embedder
 from anaphora.system.zones import UserClock
@@ -229,6 +229,8 @@ class Container:
             return name
         try:
             return standing_form(name, self.namespaces().__contains__)
+        except Locked:
+            raise
         except StoreError:
             # The first real call reports what is wrong with the database.
             return name
@@ -258,6 +260,9 @@ class Container:
 
         try:
             count = self.truth.erasures()
+        except Locked:
+            # It has been waited for; the call that follows would wait as long again.
+            raise
         except StoreError:
             # The call that follows reads the same database and reports its error.
             return
@@ -339,7 +344,9 @@ class Container:
             if self._closed:
                 return False
             self._closed = True
-            self._follow_erasures()
+            if self._open or self._standing:
+                with suppress(Locked):
+                    self._follow_erasures()
         for namespace in (*self._open.values(), *self._standing.values()):
             namespace.close()
         for part in self._shared.values():

@@ -27,7 +27,7 @@ from anaphora.recall.lanes import (
 from anaphora.recall.likelihood import without_tail
 from anaphora.recall.narrowing import drop_unmet, tell_meant
 from anaphora.recall.opposed import OpposedPairs, mark_opposed
-from anaphora.recall.query import BLANK, check_count, check_share
+from anaphora.recall.query import BLANK, check_count, check_share, is_empty
 from anaphora.recall.question import Question
 from anaphora.recall.reading import checked_read
 from anaphora.recall.view_cache import ViewCache
@@ -90,7 +90,7 @@ class EverythingRecall:
             check_share("min_confidence", min_confidence)
         checked_read(read)
         self._check_kinds(choice)
-        if not question.strip():
+        if is_empty(question):
             return Recall((), (BLANK,))
         asked = Question.read(question, self.memories.clock())
         # Of a question with a text pasted into it the words that ask decide whether it suits the

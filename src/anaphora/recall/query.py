@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from anaphora.embed.base import Vector
     from anaphora.embed.service import EmbedderService
 
-BLANK: Final = Degraded("query", "the query is blank")
+BLANK: Final = Degraded("query", "it is empty, so nothing was looked for")
 
 MODEL_PATIENCE: Final = 10.0
 """Seconds that a question waits for a model that is still loading before words answer alone.
@@ -34,6 +34,11 @@ BRIEF: Final = 600
 is what is asked about."""
 
 _BREAK = "\n"
+
+
+def is_empty(question: str) -> bool:
+    """Whether nothing is asked: no letter, digit or picture, only blanks and marks."""
+    return not any(c.isalnum() or unicodedata.category(c) == "So" for c in question)
 
 
 def check_count(name: str, value: int, least: int) -> None:

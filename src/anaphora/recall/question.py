@@ -15,7 +15,7 @@ from anaphora.language.dates import day_tokens, month_named, month_token
 from anaphora.language.languages.language import language_of, languages
 from anaphora.language.times.reading import is_open_end, is_open_start, read_times
 from anaphora.rank.statements import asked_words
-from anaphora.recall.query import truncated_question, typed_question
+from anaphora.recall.query import is_empty, truncated_question, typed_question
 from anaphora.values.conversations import Degraded, TimeSpan
 
 _BY_DAYS: Final = 62
@@ -51,8 +51,8 @@ class Question:
 
     @property
     def is_blank(self) -> bool:
-        """Whether nothing was typed."""
-        return not self.typed.strip()
+        """Whether nothing is asked."""
+        return is_empty(self.typed)
 
     @cached_property
     def words(self) -> tuple[QueryWord, ...]:

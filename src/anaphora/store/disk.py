@@ -20,7 +20,8 @@ from functools import cache
 from pathlib import Path
 from typing import BinaryIO
 
-from anaphora.errors import DiskFull, ReadOnly, StoreError
+from anaphora.errors import DiskFull, Locked, ReadOnly, StoreError
+from anaphora.system.lock_holders import lock_holder
 
 Identity = tuple[int, int, int, int]
 """Inode, size, and times of modification and change in nanoseconds: which bytes a file has."""
@@ -61,6 +62,9 @@ _TEMPORARY = re.compile(r"\.([0-9a-f]{24})\.[0-9]+\.[0-9a-f]+\.tmp\Z")
 
 def translate(error: OSError, operation: str, path: Path | str) -> StoreError:
     """The error of an operating system as one of ours."""
+    if (lock := getattr(error, "lock_file", None)) is not None:
+        # filelock's own error: its time is over.
+        return Locked(operation, path, lock_holder(Path(lock)))
     kind: type[StoreError] = StoreError
     if error.errno in _READ_ONLY:
         kind = ReadOnly

@@ -32,12 +32,17 @@ _KINDS = "SELECT record_id, kind FROM record WHERE namespace = :namespace AND re
 
 THREADS = "SELECT COUNT(*) FROM thread WHERE deleted = 0"
 """Threads in the database: on a server, or in a home restored from one."""
+MEMORIES = (
+    "SELECT COUNT(*) FROM record WHERE kind = 'memory' AND forgotten_at IS NULL "
+    "AND valid_until IS NULL"
+)
+"""Memories that hold now, in all namespaces."""
 JOBS = "SELECT COUNT(*) FROM session_job"
 """Jobs that wait, in all namespaces."""
 
 
 def count_rows(database: Database, statement: str) -> int:
-    """The count of THREADS or JOBS; 0 for a database that is not made yet, which gives no row."""
+    """The count of one of these; 0 for a database that is not made yet, which gives no row."""
     return sum(int(count) for (count,) in database.rows(statement, {}))
 
 

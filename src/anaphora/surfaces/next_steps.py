@@ -28,10 +28,13 @@ STEPS: Final[Mapping[type[AnaphoraError], str]] = {
     errors.UnreadableDocument: "Open the file in its own program, save it as PDF or text, and add "
     "that.",
     errors.NotFound: "`anaphora recall WORDS` shows matching entries with their ids.",
+    errors.NoHome: "If there should be one, correct --home or ANAPHORA_HOME; `anaphora start` "
+    "or the first `anaphora remember` begins it.",
     errors.StoreError: "Check that the folder is there and that your user may write to it; "
     "`anaphora doctor` finds what else is wrong.",
     errors.ReadOnly: "Allow your user to write to this folder, or choose another one with --home.",
     errors.DiskFull: "Free some disk space, then do the same again; nothing was half-written.",
+    errors.Locked: "Close that program, or wait until it is done; then do the same again.",
     errors.CorruptThread: "Run `anaphora doctor --repair`; if the conversation matters, restore "
     "your last backup into a new home.",
     errors.NotEmpty: "Choose a name that does not exist yet.",
@@ -151,7 +154,12 @@ def next_step(error: AnaphoraError, *, on_this_machine: bool = True) -> str:
         return "Restore your last backup into a new home: `anaphora --home NEW restore FILE`."
     if isinstance(error, errors.NotEmpty) and error.operation == "restore into":
         return "Restore into a home of its own: `anaphora --home NEW restore FILE`."
-    if isinstance(error, errors.StoreError) and error.path.startswith("postgresql"):
+    is_locked = isinstance(error, errors.Locked)
+    if (
+        isinstance(error, errors.StoreError)
+        and not is_locked
+        and error.path.startswith("postgresql")
+    ):
         return "Start the database server, or correct ANAPHORA_DATABASE; nothing stored is lost."
     return next(STEPS[kind] for kind in type(error).__mro__ if kind in STEPS)
 

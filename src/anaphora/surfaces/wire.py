@@ -11,9 +11,10 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from anaphora.errors import InvalidInput, NotFound
+from anaphora.text import display
 from anaphora.text.display import visible_json
 from anaphora.text.shown_times import shown_zone
 from anaphora.values import json_codec
@@ -25,16 +26,13 @@ if TYPE_CHECKING:
 
 FoundT = TypeVar("FoundT")
 
+counted: Final = display.counted
+
 # A day or a week without a time, as `datetime.fromisoformat` accepts it.
 _WHOLE = re.compile(r"\d{4}-?\d\d-?\d\d|\d{4}-?W\d\d-?\d|(?P<week>\d{4}-?W\d\d)")
 
 # The exact times replace the rounded ones, so that no precision is lost.
 _EXACT_TIMES = {"ts": "ts_text", "updated": "updated_text"}
-
-
-def counted(number: int, one: str, many: str = "") -> str:
-    """A number of things in words: "1 turn", "2 turns"; `many` for irregular plurals."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def access_summary(namespace: str, readers: Sequence[NamespaceAccess]) -> str:

@@ -99,8 +99,8 @@ def run_cli(
     Vectors are hashed words unless `ANAPHORA_EMBEDDER` says otherwise. It is for commands that end,
     and not for servers and hooks:
 
-        listed = run_cli("list", "--json", home=tmp_path)
-        assert listed.exit_code == 0, listed.stderr
+        stored = run_cli("remember", "The ferry leaves at nine.", home=tmp_path)
+        assert stored.exit_code == 0, stored.stderr
     """
     from typer.testing import CliRunner
 

@@ -37,6 +37,11 @@ _UNSEEN = re.compile(
 _NOT_PLAIN: Final = re.compile("[^\n -~]+")
 
 
+def counted(number: int, one: str, many: str = "") -> str:
+    """A number of things in words: "1 turn", "2 turns"; `many` for irregular plurals."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
 def visible(text: str) -> str:
     """`text` with everything that has no shape of its own shown by its code: "\\x1b", "\\u202e".
 

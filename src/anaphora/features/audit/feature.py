@@ -31,6 +31,6 @@ FEATURE = Feature(
     values=f"{__package__}.values",
     tables=TABLES,
     journal=_open_journal,
-    commands=(Commands(f"{__package__}.commands:register", ("audit",), 70),),
+    commands=(Commands(f"{__package__}.commands:register", 70, behind={"audit": "Care"}),),
     routes=(f"{__package__}.routes:router",),
 )

@@ -11,5 +11,12 @@ FEATURE = Feature(
         checks=f"{__package__}.checks:check_clients",
         remedies=f"{__package__}.checks:REMEDIES",
     ),
-    commands=(Commands(f"{__package__}.commands:register", ("setup", "hook"), 110),),
+    commands=(
+        Commands(
+            f"{__package__}.commands:register",
+            110,
+            {"setup": "Agents and server"},
+            {"hook": "Agents and server"},
+        ),
+    ),
 )

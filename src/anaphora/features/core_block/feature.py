@@ -13,11 +13,5 @@ FEATURE = Feature(
     later(f"{__package__}.services:CoreBlockServices"),
     routes=(f"{__package__}.routes:router",),
     resources=f"{__package__}.mcp_resources:RESOURCES",
-    commands=(
-        Commands(
-            f"{__package__}.commands:register",
-            ("core",),
-            60,
-        ),
-    ),
+    commands=(Commands(f"{__package__}.commands:register", 60, behind={"core": "Remember"}),),
 )

@@ -17,6 +17,7 @@ from anaphora.errors import InvalidInput
 from anaphora.features.deep.models.base import prompt_tokens
 from anaphora.features.deep.values import Budget, CostSnapshot, TokenCount
 from anaphora.ingest.secrets.masking import mask_text
+from anaphora.recall.query import BLANK, is_empty
 from anaphora.values.models import Message, ModelRole, Reply
 
 QUESTION_CHARS: Final = 4_000
@@ -226,8 +227,8 @@ class Meter:
 
 def check_question(question: str) -> str:
     """The question, stripped. Raises `InvalidInput` for an empty or an over-long one."""
-    if not question.strip():
-        raise InvalidInput("question", question, "expected a non-empty string")
+    if is_empty(question):
+        raise InvalidInput("question", question, BLANK.reason)
     if len(question) > QUESTION_CHARS:
         raise InvalidInput("question", question, f"is longer than {QUESTION_CHARS} characters")
     return question.strip()

@@ -1,7 +1,7 @@
 """The checks of `doctor` for deep recall: which models are configured, which walls are active.
 
-A sandbox is started and ended (a few hundredths of a second); no model is asked, and no key is ever
-part of a finding.
+A sandbox is started and ended (a few hundredths of a second); the models' servers are looked at, no
+model is asked, and no key is ever part of a finding.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ def deep_checks(tools: DeepTools | None) -> tuple[Check, ...]:
     try:
         models = None if tools is None else tools.models()
         if models is not None:
+            models.check()
             detail = f"{models.code.name} writes the searches, {models.sub.name} reads"
             check = Check("models", ok=True, detail=detail)
     except MissingExtra as error:

@@ -38,8 +38,8 @@ from anaphora.surfaces.cli.output import (
     table,
 )
 from anaphora.surfaces.cli.progress import AGAIN, long_work
-from anaphora.surfaces.cli.where import open_memory
-from anaphora.surfaces.wire import counted, refuse_unknown
+from anaphora.surfaces.cli.where import open_memory, resolve_turn
+from anaphora.surfaces.wire import counted
 from anaphora.text.display import one_line, visible
 from anaphora.text.short_ids import short_id, short_turn
 from anaphora.text.shown_times import shown_day, shown_minute
@@ -152,7 +152,8 @@ def deep(
         open_memory(context, warm=True) as home,
         long_work("Searching", kept=_ASKED, quiet=as_json or trace) as progress,
     ):
-        refuse_unknown(home, conversation)
+        if conversation is not None:
+            conversation, _ = resolve_turn(home, conversation)
 
         def note(step: DeepStep) -> None:
             progress(f"step {step.number}", step.number, budget.iterations)
@@ -348,7 +349,7 @@ def extract(
         open_memory(context, warm=True) as home,
         long_work("Extracting facts", kept=_DREAMT, quiet=as_json),
     ):
-        report = home.extract(conversation)
+        report = home.extract(resolve_turn(home, conversation)[0])
         texts = {} if as_json else {fact_id: home.get(fact_id).text for fact_id in report.added}
     if as_json:
         emit(report)

@@ -16,7 +16,11 @@ FEATURE = Feature(
     values=f"{__package__}.values",
     tables=TABLES,
     commands=(
-        Commands(f"{__package__}.commands:register", ("deep", "gaps", "dream", "extract"), 80),
+        Commands(
+            f"{__package__}.commands:register",
+            80,
+            behind={"deep": "Recall", "gaps": "Recall", "dream": "Care", "extract": "Remember"},
+        ),
     ),
     routes=(f"{__package__}.routes:router",),
     tools=f"{__package__}.mcp_tools:TOOLS",

@@ -168,6 +168,8 @@ class DeepRecall:
         """Answer `question`; see `Memory.deep_recall`."""
         question = check_question(question)
         models = self.models()
+        if models is not None:
+            models.begin()
         names = models.names if models else ()
         secrets = Secrets.of(question)
         context = QuestionScope(question, scope, conversation_id, include_memory, names, secrets)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -27,13 +28,13 @@ from anaphora.surfaces.cli.output import (
 )
 from anaphora.surfaces.cli.progress import AGAIN, long_work
 from anaphora.surfaces.cli.vectors import finish_vectors
-from anaphora.surfaces.cli.where import note_missing, open_memory, typed_path
+from anaphora.surfaces.cli.where import open_memory, typed_path
 from anaphora.surfaces.wire import counted, time_of
 from anaphora.text.display import one_line
 from anaphora.text.short_ids import short_id, short_turn
 from anaphora.text.shown_times import shown_minute
 
-DOCUMENT = "The id, its last characters, or the name."
+DOCUMENT = "The id, its first or last characters, or the name."
 
 app = typer.Typer(no_args_is_help=True, help="Documents: PDF, DOCX, HTML, mail, Markdown, text.")
 
@@ -132,8 +133,6 @@ def list_(
     """List documents, last added first."""
     with open_memory(context) as memory:
         documents = memory.documents(limit=limit, history=history)
-        if not documents:
-            note_missing(memory)
     if as_json:
         emit(documents)
         return
@@ -227,15 +226,16 @@ def forget(
 
 def _resolve(memory: Memory, name: str) -> tuple[Document, str]:
     """The document with this id, end of an id, or name; and a section's number or ""."""
-    try:
-        full_id = memory.resolve_id(name)
-    except (NotFound, InvalidInput):
-        full_id = name
+    full_id, is_id = name, False
+    with suppress(NotFound, InvalidInput):
+        full_id, is_id = memory.resolve_id(name), True
     _, _, section = full_id.partition("#")
-    try:
-        return memory.document(full_id), section if section.isdecimal() else ""
-    except NotFound:
-        return memory.document(Path(name).expanduser().resolve().as_posix()), ""
+    for known_name in (full_id, Path(name).expanduser().resolve().as_posix()):
+        with suppress(NotFound):
+            return memory.document(known_name), section if section.isdecimal() else ""
+    if is_id:
+        raise InvalidInput("id", name, "it is no document: `anaphora get` shows it")
+    raise NotFound("document", name)
 
 
 def _show_added(done: AddedDocument) -> None:

@@ -17,7 +17,7 @@ FEATURE = Feature(
     values=f"{__package__}.values",
     tables=TABLES,
     search_kinds=(DOCUMENT,),
-    commands=(Commands(f"{__package__}.commands:register", ("document",), 30),),
+    commands=(Commands(f"{__package__}.commands:register", 30, behind={"document": "Bring in"}),),
     routes=(f"{__package__}.routes:router",),
     cli=CommandLine(show=f"{__package__}.commands:show_by_id"),
     line_kinds=f"{__package__}.export:LINES",

@@ -39,6 +39,7 @@ from anaphora.errors import (
     MissingExtra,
 )
 from anaphora.ingest.secrets.masking import mask_text
+from anaphora.system.addresses import AddressLook
 from anaphora.system.late_threads import begins
 
 Api = Literal["openai", "ollama"]
@@ -385,6 +386,7 @@ class _Client:
         self._key = key
         self._dimensions = dimensions
         self._pause = pause
+        self._is_there = False
         self._failed = httpx.HTTPError
         # RuntimeError is raised by a client that was closed meanwhile.
         self._hopeless = (
@@ -413,6 +415,7 @@ class _Client:
             body["truncate"] = False
         if self._endpoint.dimensions is not None:
             body["dimensions"] = self._endpoint.dimensions
+        self._reach()
         for attempt in range(1, attempts + 1):
             try:
                 answer = self._http.post(url, json=body, timeout=timeout)
@@ -434,6 +437,15 @@ class _Client:
                 pause = usual
             self._pause(min(longest, usual if math.isnan(pause) else max(pause, 0.0)))
         raise AssertionError("the last attempt returns or raises")
+
+    def _reach(self) -> None:
+        """Look whether a server answers: a model that is being loaded may need much longer."""
+        if not self._is_there:
+            try:
+                AddressLook(self._endpoint.url, dict(self._http.headers)).status()
+            except OSError as error:
+                raise self._unreachable(str(error)) from None
+            self._is_there = True
 
     def _read(self, answer: Any, count: int) -> list[Vector]:
         if answer.status_code != 200:
@@ -484,10 +496,11 @@ class _Client:
         if code == 404:
             names_model = "model" in message.lower()
             reason = message if names_model else "there is nothing at this URL; does it end in /v1?"
-            return EndpointModelUnknown(*endpoint_and_model, reason)
+            return EndpointModelUnknown(*endpoint_and_model, f"{reason} (ANAPHORA_EMBEDDER)")
         if code in _TOO_LONG:
             return _RefusedText(f"{self._endpoint.model} at {self._endpoint.shown}: {message}")
         return self._unreachable(f"it answered {code}: {message}")
 
     def _unreachable(self, reason: str) -> EndpointUnreachable:
+        reason += " (ANAPHORA_EMBEDDER)"
         return EndpointUnreachable(self._endpoint.shown, self._endpoint.model, reason)

@@ -9,8 +9,10 @@ FEATURE = Feature(
     later(f"{__package__}.services:ImportingServices"),
     commands=(
         # Before the group itself: `app` gets its commands when it is added.
-        Commands(f"{__package__}.commands:register_conversation", ("conversation",), 19),
-        Commands(f"{__package__}.commands:register", ("import",), 91),
+        Commands(
+            f"{__package__}.commands:register_conversation", 19, behind={"conversation": "Recall"}
+        ),
+        Commands(f"{__package__}.commands:register", 91, {"import": "Bring in"}),
     ),
     cli=CommandLine(offers=f"{__package__}.offers:find_offers"),
 )

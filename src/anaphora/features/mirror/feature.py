@@ -25,7 +25,7 @@ FEATURE = Feature(
     "mirror",
     later(f"{__package__}.services:MirrorServices"),
     values=f"{__package__}.values",
-    commands=(Commands(f"{__package__}.commands:register", ("mirror",), 120),),
+    commands=(Commands(f"{__package__}.commands:register", 120, behind={"mirror": "Devices"}),),
     events=("mirror", "mirror_stopped"),
     locks=("mirror",),
     files=_list_files,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from anaphora.errors import AnaphoraError
 from anaphora.store.maintenance import note_counts
+from anaphora.text.display import counted
 from anaphora.values.conversations import FINISH_VECTORS, Check
 
 if TYPE_CHECKING:
@@ -42,8 +43,8 @@ def check_projects(projects: ProjectServices) -> Iterator[Check]:
         yield Check("projects", ok=False, detail=str(error))
         return
     detail = (
-        f"{counts['projects']:,} projects, {counts['files']:,} files, "
-        f"{counts['sections']:,} sections"
+        f"{counted(counts['projects'], 'project')}, {counted(counts['files'], 'file')}, "
+        f"{counted(counts['sections'], 'section')}"
     )
     if counts["sections_pending"]:
         detail += f", {counts['sections_pending']:,} vectors pending ({FINISH_VECTORS})"
@@ -60,9 +61,11 @@ def check_projects(projects: ProjectServices) -> Iterator[Check]:
             detail = f"{row.name}: indexing is not finished: index it again"
             yield Check("projects", ok=True, detail=detail)
     observations, diary = (notes.get(kind, (0, 0))[1] for kind in ("observation", "diary"))
-    summary = f"{observations:,} observations, {diary:,} diary entries"
+    summary = counted(observations + diary, "note")
+    if diary:
+        summary += f", {diary:,} of them in the diary"
     if past := sum(every - current for every, current in notes.values()):
-        summary += f", {past:,} of the past"
+        summary += f", and {past:,} of the past"
     yield Check("project notes", ok=True, detail=summary)
     yield _check_sections(projects.sections)
 

@@ -48,6 +48,9 @@ InProject = Annotated[
 ]
 _STYLE = {"strong": "green", "partial": "yellow", "weak": "red"}
 _SHOWN_SKIPPED = 5
+_EXPLAINED = 2
+"""Memories that --why shows: all of its answer is to fit a screen."""
+_EXPLAINED_CHARACTERS = 90
 _SECRET = ("secret", "secret_name")
 
 
@@ -194,7 +197,11 @@ def recall(
     """Recall what a task needs to know: where to look first, notes, relations, history."""
     with open_memory(context, warm=True) as memory:
         package = memory.recall_context(
-            focus, project=project, budget=budget, include_sources=why, timeout=timeout
+            focus,
+            project=project,
+            budget=budget,
+            include_sources=why,
+            timeout=timeout,
         )
     if as_json:
         emit(package)
@@ -215,14 +222,24 @@ def _show_package(out: Console, package: RecallPackage, *, why: bool) -> None:
         out.print(styled(f"  {line}"))
     if package.primary_targets:
         _heading(out, "Look here first")
-    detailed_count = len(package.primary_targets) if why else DETAILED_TARGETS
-    for rank, target in enumerate(package.primary_targets[:detailed_count], 1):
+    for rank, target in enumerate(package.primary_targets[:DETAILED_TARGETS], 1):
         _show_target(out, rank, target, why=why)
     if further_names := [
-        target_name(target_) for target_ in package.primary_targets[detailed_count:]
+        target_name(target_) for target_ in package.primary_targets[DETAILED_TARGETS:]
     ]:
         out.print(styled(f"   then {', '.join(further_names)}", "dim"))
-    _show_memories(out, "From memory", package.memories, why=why)
+    if why:
+        # Sections stand above, as places to look at.
+        memories = tuple(memory for memory in package.memories if memory.kind != "section")
+        _show_memories(out, "From memory", memories[:_EXPLAINED], why=True)
+        out.print(styled("   Without --why: texts, all notes, relations, history", "dim"))
+    else:
+        _show_rest(out, package)
+    show_degraded(package.degraded)
+
+
+def _show_rest(out: Console, package: RecallPackage) -> None:
+    _show_memories(out, "From memory", package.memories)
     if package.graph:
         _heading(out, "Related")
     for relation in package.graph:
@@ -232,16 +249,15 @@ def _show_package(out: Console, package: RecallPackage, *, why: bool) -> None:
     for past in package.history:
         day = f"{shown_day(past.at)}  " if past.at else ""
         out.print(styled(f"   {day}{past.text}"))
-    show_degraded(package.degraded)
 
 
 def _show_target(out: Console, rank: int, target: Target, *, why: bool) -> None:
     line = Text(f"{rank}  ", "dim").append(one_line(_location(target)), "bold")
-    out.print(line.append(f"  {target.score:.2f}", "green not bold"))
-    if target.title:
-        out.print(styled(f"   {target.title}"))
+    line.append(f"  {target.score:.2f}", "green not bold")
+    out.print(line.append(f"  {one_line(target.title)}" if target.title else "", "not bold"))
     if target.reason:
-        out.print(styled(f"   {target.reason}", "dim"))
+        reason = one_line(target.reason, _EXPLAINED_CHARACTERS) if why else target.reason
+        out.print(styled(f"   {reason}", "dim"))
     if why:
         show_factors(out, target.signals)
 
@@ -259,7 +275,7 @@ def _show_memories(
             .append(one_line(memory.title or memory.path or ""), "bold")
             .append(f"{rank}{when}", "dim")
         )
-        show_text(out, memory.text)
+        show_text(out, one_line(memory.text, _EXPLAINED_CHARACTERS) if why else memory.text)
         if why:
             show_factors(out, memory.signals)
 

@@ -20,8 +20,9 @@ FEATURE = Feature(
     commands=(
         Commands(
             f"{__package__}.commands:register",
-            ("project", "observe", "notes", "diary"),
             160,
+            {"project": "Projects"},
+            {"observe": "Projects", "notes": "Projects", "diary": "Projects"},
         ),
     ),
     routes=(f"{__package__}.routes:router",),

@@ -8,7 +8,11 @@ FEATURE = Feature(
     "server",
     application=f"{__package__}.serving:application_over",
     commands=(
-        Commands(f"{__package__}.start:register", ("start",), 10),
-        Commands(f"{__package__}.commands:register", ("serve", "token"), 170),
+        Commands(f"{__package__}.start:register", 10, {"start": "Agents and server"}),
+        Commands(
+            f"{__package__}.commands:register",
+            170,
+            behind={"serve": "Agents and server", "token": "Agents and server"},
+        ),
     ),
 )

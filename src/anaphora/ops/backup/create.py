@@ -25,7 +25,7 @@ from anaphora.errors import DamagedBackup, InvalidInput, SealChanged, StoreError
 from anaphora.ops.backup import archive, staging
 from anaphora.store.crypto import marker as markers
 from anaphora.store.disk import identity_of, temporary_key, translate
-from anaphora.store.maintenance import THREADS, copy_database, count_rows
+from anaphora.store.maintenance import MEMORIES, THREADS, copy_database, count_rows
 from anaphora.store.threads.files import CORRUPT
 
 if TYPE_CHECKING:
@@ -45,7 +45,8 @@ class Backup:
     """What a backup holds.
 
     `database` is "sqlite", "postgresql" or "" (nothing was ever remembered); `schema` its revision.
-    `rows` counts the rows of each table, `threads` the conversation files, `bytes` the file itself.
+    `rows` counts the rows of each table, `threads` the conversations, `memories` those that hold
+    now, `bytes` the file itself.
     `needs_key` names the key without which a sealed backup cannot be read: the exported one, since
     no backup holds it. `left_out` are files whose names no zip file can hold.
     """
@@ -252,5 +253,5 @@ def _add_truth(
             copied_database.unlink()
     if progress is not None:
         progress("database", 1, 1)
-    facts["memories"] = facts["rows"].get("record", 0)
+    facts["memories"] = count_rows(truth, MEMORIES)
     return facts

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anaphora.calls.progress import Progress, no_progress
-from anaphora.errors import AnaphoraError, MissingExtra, NoKeyringError
+from anaphora.errors import AnaphoraError, Locked, MissingExtra, NoKeyringError
 from anaphora.ops.doctor.advisories import library_check
 from anaphora.ops.doctor.health import try_writing
 from anaphora.ops.doctor.incidents import incident_check
@@ -24,7 +24,9 @@ from anaphora.ops.doctor.language import language_check
 from anaphora.ops.doctor.repair import repair
 from anaphora.ops.doctor.secrets_said import secrets_check, stored_check
 from anaphora.settings import Settings
+from anaphora.store.home.sealing import Home
 from anaphora.system.environment import environment
+from anaphora.text.display import counted
 from anaphora.values.conversations import FINISH_VECTORS, Check, Stats
 
 if TYPE_CHECKING:
@@ -212,6 +214,9 @@ def doctor(
             checks += list(look())
         except (AnaphoraError, OSError) as error:
             checks.append(Check(name, ok=False, detail=str(error)))
+            if isinstance(error, Locked):
+                # Each of the others would wait for it as long again.
+                break
     return tuple(checks)
 
 
@@ -241,7 +246,10 @@ def _check_home(settings: Settings) -> Check:
     except OSError as error:
         detail = f"{settings.home} cannot be written: {error.strerror}"
         return Check("home", ok=False, detail=detail)
-    return Check("home", ok=True, detail=f"{settings.home} can be written")
+    detail = f"{settings.home} can be written"
+    if not Home(settings.home, settings.conversations, settings.database).is_begun:
+        detail = f"there is no memory at {settings.home} yet; it can be begun"
+    return Check("home", ok=True, detail=detail)
 
 
 def _check_sealing(settings: Settings) -> Iterator[Check]:
@@ -250,7 +258,6 @@ def _check_sealing(settings: Settings) -> Iterator[Check]:
     from anaphora.store.crypto.key_stores import Keychain
     from anaphora.store.home.conversion import left_in_clear
     from anaphora.store.home.master_key import load_keys
-    from anaphora.store.home.sealing import Home
 
     home = Home(settings.home, settings.conversations, settings.database)
     try:
@@ -288,7 +295,8 @@ def _check_threads(conversations: Conversations) -> Iterator[Check]:
     conversation_list = conversations.list()
     turns = sum(summary.turn_count for summary in conversation_list)
     threads_location = conversations.directory or "the database"
-    detail = f"{len(conversation_list):,} conversations, {turns:,} turns in {threads_location}"
+    amounts = f"{counted(len(conversation_list), 'conversation')}, {counted(turns, 'turn')}"
+    detail = f"{amounts} in {threads_location}"
     yield Check("threads", ok=True, detail=detail)
     for problem in conversations.problems():
         yield Check("threads", ok=False, detail=str(problem))
@@ -318,16 +326,20 @@ def _check_index(index: TurnIndex) -> Iterator[Check]:
 
 
 def _check_memories(vectors: RecordVectors, embedder: EmbedderService) -> Check:
-    total = vectors.records()
-    embedded_count, _ = vectors.counts().get(embedder.name, (0, 0))
+    current, waiting = vectors.current(), vectors.lacking(embedder.name)
+    past = vectors.records() - current
     by_embedder = {
         name: count for name, (count, _) in vectors.counts().items() if name != embedder.name
     }
-    detail = f"{total:,} memories, {embedded_count:,} with vectors of {embedder.name}"
+    detail = (
+        counted(current, "memory", "memories")
+        + (f" and {past:,} of the past" if past else "")
+        + f", {waiting:,} without a vector of {embedder.name}"
+    )
     if by_embedder:
         detail += f"; other embedders: {', '.join(f'{n} ({c:,})' for n, c in by_embedder.items())}"
-    if embedded_count < total:
-        detail += "; the rest are found by words only until `ready` or `reindex`"
+    if waiting:
+        detail += ": found by words only until `ready` or `reindex`"
     return Check("memories", ok=True, detail=detail)
 
 

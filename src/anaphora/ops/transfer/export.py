@@ -39,7 +39,10 @@ _RECORD_NAMES: Final = ("id", "document", "memory", "from_memory")
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """What an export holds. `problems` are thread files that could not be read."""
+    """What an export holds: `memories` that hold now, and how many of the `past`.
+
+    `problems` are thread files that could not be read.
+    """
 
     path: str
     namespaces: tuple[str, ...]
@@ -51,6 +54,7 @@ class Exported:
     notes: int = 0
     gaps: int = 0
     documents: int = 0
+    past: int = 0
 
 
 def export(
@@ -136,7 +140,9 @@ def _write(
 
     def write(line: Line) -> None:
         file.write(to_line(line))
-        counts[line.get("kind", "head")] += 1
+        kind = line.get("kind", "head")
+        is_past = kind == "memory" and (line.get("valid_to") or line.get("forgotten"))
+        counts["past" if is_past else kind] += 1
 
     def write_all(namespace: str, lines: Iterable[Line]) -> None:
         for line in lines:
@@ -183,4 +189,5 @@ def _write(
         notes=counts["observation"] + counts["diary"],
         gaps=counts["gap"],
         documents=counts["document"],
+        past=counts["past"],
     )

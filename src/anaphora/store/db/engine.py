@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from anaphora.errors import AnaphoraError, Closed, InvalidInput, StoreError
+from anaphora.errors import AnaphoraError, Closed, InvalidInput, Locked, StoreError
 from anaphora.store.db import sqlite, statements
 from anaphora.store.db.faults import BUSY_SECONDS, explain, was_in_the_way
 from anaphora.store.db.revision import check_revision
@@ -390,8 +390,7 @@ class Database:
         lock = self._writing
         # A limit, so that a write begun inside another one of the same thread ends in an error.
         if not lock.acquire(timeout=BUSY_SECONDS):
-            reason = f"another thread kept it locked for {BUSY_SECONDS} s"
-            raise StoreError("write", self.location, reason)
+            raise Locked("write", self.location, "another part of this program")
         try:
             yield
         finally:

@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from anaphora.errors import AnaphoraError, DiskFull, ReadOnly, StoreError
+from anaphora.errors import AnaphoraError, DiskFull, Locked, ReadOnly, StoreError
 from anaphora.store.disk import translate
+from anaphora.system.lock_holders import lock_holder
 
 BUSY_SECONDS = 30
 """How long a writer waits for another one before it gives up."""
@@ -26,8 +27,6 @@ _PG_BUSY = "55P03"
 # again.
 _PG_IN_THE_WAY = {"40001", "40P01"}
 _SQLITE_WORDS = {
-    "SQLITE_BUSY": f"another process kept it locked for {BUSY_SECONDS} s",
-    "SQLITE_LOCKED": f"another process kept it locked for {BUSY_SECONDS} s",
     "SQLITE_CORRUPT": "it is damaged",
     "SQLITE_NOTADB": "it is not a database, or it is damaged",
     "SQLITE_CANTOPEN": "it cannot be opened",
@@ -54,6 +53,8 @@ def explain(error: BaseException, operation: str, place: Path | str) -> Anaphora
             return DiskFull(operation, place, "no room is left")
         if plain in {"SQLITE_READONLY", "SQLITE_PERM"}:
             return ReadOnly(operation, place, _words(cause))
+        if plain in {"SQLITE_BUSY", "SQLITE_LOCKED"}:
+            return Locked(operation, place, lock_holder(Path(f"{place}-shm"), Path(place)))
         message = _words(cause)
         meaning = _SQLITE_WORDS.get(plain)
         return StoreError(operation, place, f"{meaning} ({message})" if meaning else message)
@@ -63,7 +64,7 @@ def explain(error: BaseException, operation: str, place: Path | str) -> Anaphora
     if state in _PG_NO_WRITE:
         return ReadOnly(operation, place, _words(cause))
     if state == _PG_BUSY:
-        return StoreError(operation, place, f"another writer kept it locked for {BUSY_SECONDS} s")
+        return Locked(operation, place)
     return StoreError(operation, place, _words(cause))
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from anaphora.errors import StoreError
+from anaphora.settings import SETTINGS_FILE
 from anaphora.store.crypto import marker as markers
 from anaphora.store.crypto.cipher import (
     Keys,
@@ -54,6 +55,19 @@ class Home:
     def truth(self) -> Path | str:
         """The database."""
         return self.database if self.database is not None else self.root / "anaphora.db"
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether anything was ever stored in it. What cannot be looked at may have been."""
+        if not isinstance(self.truth, Path):
+            return True
+        files = (self.truth, self.root / markers.MARKER, self.root / SETTINGS_FILE)
+        try:
+            return any(path.exists() for path in files) or any(
+                any(folder.iterdir()) for _, folder in self.folders() if folder.is_dir()
+            )
+        except (OSError, StoreError):
+            return True
 
     def key_store(self, kept: Kept) -> KeyStore:
         """Where the master key is kept."""

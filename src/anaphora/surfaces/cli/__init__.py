@@ -89,6 +89,10 @@ def run_command(words: Sequence[str], command: Sequence[str], place: Mapping[str
             if not run_by_table(command, place):
                 from anaphora.surfaces.cli.program import program
 
+                if command[:1] == ["help"]:
+                    # `help all`, and `help sync join` for `sync join --help`.
+                    asked = command[1:]
+                    command = words = [*(["--all"] if asked == ["all"] else asked), "--help"]
                 program(command[0] if command else None)(words, prog_name="anaphora")
     except AnaphoraError as error:
         from anaphora.surfaces.cli.output import exit_code, show_error

@@ -11,8 +11,9 @@ import typer
 from rich.text import Text
 
 from anaphora.container.feature import load, registered
+from anaphora.surfaces.cli.grammar import NAMESPACE
 from anaphora.surfaces.cli.options import Json
-from anaphora.surfaces.cli.output import console, emit, styled
+from anaphora.surfaces.cli.output import PARTS, console, emit, styled
 from anaphora.surfaces.cli.progress import READ, long_work
 from anaphora.surfaces.cli.where import Where, open_memory
 from anaphora.surfaces.cli.words import command_line, program_words
@@ -41,7 +42,8 @@ def doctor(
     the first failure is repeated at the end, with the command that repairs it.
     """
     with long_work("Checking", kept=READ, quiet=as_json) as progress:
-        with open_memory(context) as memory:
+        # What is installed can be checked before there is a memory; then "home" says so.
+        with open_memory(context, begins=context.obj.namespace == NAMESPACE.default) as memory:
             home = memory.home
             checks = memory.doctor(repair=repair, progress=progress)
         command = _Command(context.obj, home, repaired=repair)
@@ -60,7 +62,8 @@ def doctor(
         for finding in findings:
             line = Text("  ok  ", "green") if finding.ok else Text(" BAD  ", "bold red")
             detail = one_line(finding.detail, None)
-            terminal.print(line.append(f"{finding.name:<12} ", "bold").append(detail, "none"))
+            name = PARTS.get(finding.name, finding.name)
+            terminal.print(line.append(f"{name:<13} ", "bold").append(detail, "none"))
             if not finding.ok:
                 terminal.print(styled(f"      to repair it: {finding.remedy}", "yellow"))
         end = f"Nothing is wrong: {len(findings)} checks passed."
@@ -141,7 +144,9 @@ _REMEDIES: Final[Mapping[str, Callable[[_Command, str], str]]] = {
     "sealing": _unseal,
     "truth": _restore,
     "embedder": lambda command, _: command.of_home("reindex", "--embedder", "minilm"),
-    "models": lambda *_: "unset ANAPHORA_MODEL ANAPHORA_SUB_MODEL",
+    "models": lambda *_: (
+        "unset ANAPHORA_MODEL ANAPHORA_MODEL_URL ANAPHORA_SUB_MODEL ANAPHORA_SUB_MODEL_URL"
+    ),
     "sandbox": lambda *_: "sudo apt-get install bubblewrap",
 }
 """By the name of a check; every other one can be repaired in place, from the stored data."""

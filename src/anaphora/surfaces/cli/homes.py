@@ -15,6 +15,7 @@ from anaphora.settings import client_folders, load_settings
 from anaphora.surfaces.cli.offers import choose_offers, find_backups
 from anaphora.surfaces.cli.options import Json
 from anaphora.surfaces.cli.output import (
+    PARTS,
     console,
     emit,
     present,
@@ -27,7 +28,7 @@ from anaphora.surfaces.wire import counted
 from anaphora.values.conversations import FINISH_VECTORS
 
 if TYPE_CHECKING:
-    from anaphora.ops import Backup
+    from anaphora.ops import Backup, Exported
 
 
 NewFile = Annotated[
@@ -63,7 +64,13 @@ def export(
         long_work("Exporting", kept=UNWRITTEN, quiet=as_json) as progress,
     ):
         report = memory.export(path, masked=masked, progress=progress)
-    present(report, f"exported to {report.path}", as_json=as_json)
+    parts = [_contents(report) + (f" and {report.past:,} of the past" if report.past else "")]
+    parts += [
+        counted(number, kind)
+        for number, kind in ((report.notes, "note"), (report.documents, "document"))
+        if number
+    ]
+    present(report, f"{', '.join(parts)} in {report.path}", as_json=as_json)
 
 
 def backup(
@@ -89,7 +96,7 @@ def backup(
         paths = (client_folders().user / name for name in names)
         path = next(unused_path for unused_path in paths if not unused_path.exists())
     with (
-        open_memory(context, begins=True) as memory,
+        open_memory(context) as memory,
         long_work("Backing up", kept=UNWRITTEN, quiet=as_json) as progress,
     ):
         report = memory.backup(path, progress=progress)
@@ -120,7 +127,7 @@ def restore(
 
     With ANAPHORA_DATABASE a backup of a PostgreSQL database goes into that one, also empty.
     """
-    home_options = require_whole_home(context, "restore")
+    home_options = require_whole_home(context, "restore", begins=True)
     path = path or choose_offers(find_backups(), "restore")[0]
     home = home_options.home or load_settings(None).home
     with long_work("Restoring", kept=UNWRITTEN, quiet=as_json) as progress:
@@ -132,9 +139,9 @@ def restore(
     present(report, f"{_contents(report)} in {home}{database}", as_json=as_json)
 
 
-def _contents(done: Backup) -> str:
+def _contents(done: Backup | Exported) -> str:
     threads, memories = done.threads, done.memories
-    return f"{counted(threads, 'thread')}, {counted(memories, 'memory', 'memories')}"
+    return f"{counted(threads, 'conversation')}, {counted(memories, 'memory', 'memories')}"
 
 
 def reindex(
@@ -184,7 +191,10 @@ def stats(context: typer.Context, as_json: Json = False) -> None:
         ("jobs waiting", f"{stats.jobs:,}"),
         ("traces", f"{stats.traces:,}"),
         ("embedder", stats.embedder),
-        *[(f"disk: {part}", f"{size / 1e6:,.2f} MB") for part, size in stats.bytes.items()],
+        *[
+            (f"disk: {PARTS.get(part, part)}", f"{size / 1e6:,.2f} MB")
+            for part, size in stats.bytes.items()
+        ],
     ]
     present(stats, table("", ("", ""), rows), as_json=as_json)
 

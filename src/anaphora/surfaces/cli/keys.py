@@ -52,7 +52,7 @@ def register(program: typer.Typer) -> None:
 
 def encrypt(context: typer.Context, kept: KeptIn = "keychain", as_json: Json = False) -> None:
     """Encrypt the home: memories, vectors, threads, index. Export the key afterwards."""
-    home_options = require_whole_home(context, "encrypt")
+    home_options = require_whole_home(context, "encrypt", begins=True)
     with long_work("Encrypting", kept=_CONVERTED, quiet=as_json) as progress:
         report = keys.encrypt(
             home_options.home,

@@ -16,6 +16,7 @@ from anaphora.container.feature import load, registered
 from anaphora.errors import InvalidInput, NotFound
 from anaphora.language.names import label_of
 from anaphora.recall.places import last_part
+from anaphora.surfaces.cli.conversation import show_around, show_turns
 from anaphora.surfaces.cli.options import Json, MinConfidence, Timeout, argument, option
 from anaphora.surfaces.cli.output import (
     confirmed,
@@ -33,7 +34,7 @@ from anaphora.surfaces.cli.output import (
     styled,
 )
 from anaphora.surfaces.cli.recall import WHEN
-from anaphora.surfaces.cli.where import note_missing, open_memory
+from anaphora.surfaces.cli.where import open_memory, resolve_turn
 from anaphora.surfaces.wire import counted, must_exist, time_of
 from anaphora.system.repositories import repository_of
 from anaphora.text.display import one_line
@@ -49,11 +50,9 @@ from anaphora.values.memories import (
     Verdict,
 )
 
-AROUND = 2
-"""Turns shown before and after the one that was asked for."""
 SHOWN_IDS = 10
 KEPT = "  secret kept"
-ID = "The id or its last characters."
+ID = "The id, or its first or last characters."
 Tags = Annotated[list[str] | None, typer.Option(help="Only with this tag; may be repeated.")]
 Types = Annotated[
     str | None, typer.Option("--type", help="Only of this type: episodic, semantic, procedural.")
@@ -231,8 +230,6 @@ def list_(
     """List memories, last changed first."""
     with open_memory(context) as memory:
         page = memory.list(_filters(filters, tag, type_), limit=limit, cursor=cursor)
-        if not page.items:
-            note_missing(memory)
     if as_json:
         emit(page)
         return
@@ -250,31 +247,27 @@ def get(
     id_: Annotated[str, typer.Argument(metavar="ID", help=ID)],
     as_json: Json = False,
 ) -> None:
-    """Show a memory in full, a turn in context, or a document."""
+    """Show a memory in full, a turn in context, a conversation or a document."""
     with open_memory(context) as memory:
         full_id = memory.resolve_id(id_)
         if _show_of_feature(memory, full_id, as_json=as_json):
             return
-        conversation_id, mark, number = full_id.rpartition("#")
-        if not mark:
+        thread = memory.conversations.get(full_id)
+        if thread is None and "#" not in full_id:
             present(memory.get(full_id), _show_details, as_json=as_json)
             return
-        thread = must_exist(
-            memory.conversations.get(conversation_id), "conversation", conversation_id
-        )
-    index = int(number) if number.isdecimal() else len(thread.turns)
-    turn = must_exist(thread.turns[index] if index < len(thread.turns) else None, "turn", full_id)
-    if as_json:
-        emit(turn)
-        return
-    terminal = console()
-    terminal.print(styled(thread.title or conversation_id, style="bold"))
-    for at in range(max(0, index - AROUND), min(len(thread.turns), index + AROUND + 1)):
-        neighbour = thread.turns[at]
-        head = Text(f"{'>' if at == index else ' '} #{at} ", "green" if at == index else "dim")
-        head.append(one_line(neighbour.speaker or neighbour.role), "bold")
-        terminal.print(head.append(f"  {shown_minute(neighbour.ts)}", style="dim"))
-        show_text(terminal, neighbour.text)
+        index = None
+        if thread is None:
+            conversation_id, index = resolve_turn(memory, full_id)
+            thread = must_exist(
+                memory.conversations.get(conversation_id), "conversation", conversation_id
+            )
+    if index is None:
+        present(thread, lambda whole: show_turns(whole, range(len(whole.turns))), as_json=as_json)
+    elif index >= len(thread.turns):
+        raise NotFound("turn", full_id)
+    else:
+        present(thread.turns[index], lambda _: show_around(thread, index), as_json=as_json)
 
 
 def _show_of_feature(memory: Memory, record_id: str, *, as_json: bool | None = None) -> bool:

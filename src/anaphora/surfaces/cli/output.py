@@ -20,6 +20,7 @@ from anaphora.errors import AnaphoraError, InvalidInput, NotFound, StoreError
 from anaphora.surfaces.next_steps import further_step
 from anaphora.surfaces.wire import dumps
 from anaphora.text.display import one_line, visible
+from anaphora.text.short_ids import short_turn
 from anaphora.text.shown_times import shown_minute
 from anaphora.values.conversations import Degraded, Recall, TurnHit
 from anaphora.values.memories import Forgotten, MemoryHit
@@ -40,7 +41,8 @@ _VERSIONS = (
     (re.compile(r'^(?:until \S+|before): on (\S+) (?=")'), r"replaces (\1) "),
     (re.compile(r'^(?:until \S+|before): (?=")'), "replaces "),
 )
-BAR_WIDTH = 24
+PARTS = {"threads": "conversations", "truth": "database"}
+"""What parts of a home are called here, where that is another name than in JSON."""
 LINE_CHARACTERS = 2_000
 ERROR_CHARACTERS = 4_000
 
@@ -90,7 +92,7 @@ def show_surviving(done: Forgotten) -> None:
     """Print what still contains a forgotten text."""
     terminal = console()
     for location in done.surviving:
-        at = "" if location.index is None else f" #{location.index}"
+        at = "" if location.index is None else f"#{location.index}"
         terminal.print(styled(f"  still in {location.kind} {location.id}{at}", "yellow"))
     if done.more:
         terminal.print(Text(f"  … and in {done.more:,} more", "yellow"))
@@ -144,7 +146,7 @@ def show_hits(recall: Recall[TurnHit], *, why: bool, out: Console | None = None)
     for rank, hit in enumerate(recall.hits, 1):
         head = Text(f"{rank}  ", style="dim")
         head.append(one_line(hit.speaker or hit.role), style="bold")
-        position = f"{one_line(hit.conversation_id, None)} #{hit.index}"
+        position = one_line(short_turn(hit.conversation_id, hit.index), None)
         head.append(f"  {shown_minute(hit.ts)}  {position}", style="dim")
         head.append(f"  {hit.score:.3f}", style="green")
         out.print(head)
@@ -197,15 +199,14 @@ def show_text(out: Console, text: str, indent: int = INDENT) -> None:
 
 
 def show_factors(out: Console, factors: Mapping[str, float], answers: float | None = None) -> None:
-    """Show the parts of a score as bars, largest first, and the reader's verdict."""
+    """Show the parts of a score, largest first, and the reader's verdict, as one line."""
     weights = {name: weight for name, weight in factors.items() if abs(weight) >= 0.0005}
-    largest = max((abs(weight) for weight in weights.values()), default=1.0)
-    for name, weight in sorted(weights.items(), key=lambda item: -abs(item[1])):
-        bar = "█" * max(1, round(BAR_WIDTH * abs(weight) / largest))
-        style = "cyan" if weight >= 0 else "red"
-        out.print(Text(f"   {name:>12} {weight:+.3f} ", style="dim").append(bar, style=style))
+    largest_first = sorted(weights.items(), key=lambda item: -abs(item[1]))
+    parts = [f"{name.replace('_', ' ')} {weight:+.3f}" for name, weight in largest_first]
     if answers is not None:
-        out.print(Text(f"   the reader: answers the question ({answers:.0%})", "dim"))
+        parts.append(f"the reader: answers the question ({answers:.0%})")
+    if parts:
+        out.print(Padding(styled(" · ".join(parts), "dim"), (0, 0, 0, INDENT), expand=False))
 
 
 def show_notes(recall: Recall[Any]) -> None:

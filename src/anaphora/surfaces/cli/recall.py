@@ -14,7 +14,7 @@ from anaphora.calls.operation import operation_of
 from anaphora.container.feature import search_kinds
 from anaphora.surfaces.cli.grammar import Option
 from anaphora.surfaces.cli.shared import AS_JSON, MIN_CONFIDENCE, TIMEOUT
-from anaphora.surfaces.cli.where import Where, note_missing, open_memory_at
+from anaphora.surfaces.cli.where import Where, open_memory_at
 from anaphora.surfaces.wire import times_between
 from anaphora.values.conversations import READ_AWAITED
 
@@ -94,6 +94,4 @@ def recall(
             min_confidence=min_confidence,
             timeout=timeout,
         )
-        if not answer.hits:
-            note_missing(memory)
     show_search(answer, full=full, why=why, as_json=as_json)

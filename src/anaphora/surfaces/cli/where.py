@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from anaphora.api.memory import Memory
-from anaphora.errors import InvalidInput, NotFound
+from anaphora.errors import AnaphoraError, InvalidInput, NoHome, NotFound
+from anaphora.settings import load_settings
+from anaphora.store.home.sealing import Home
 from anaphora.surfaces.cli.grammar import CONVERSATIONS, HOME, NAMESPACE
 
 if TYPE_CHECKING:
@@ -69,7 +71,8 @@ def open_memory_at(
 
     `embedder` replaces the configured one, which may no longer be available.
 
-    Only a command that `begins` a namespace may name one that does not exist; `NotFound` otherwise.
+    Only a command that `begins` something may name a home or a namespace that does not exist yet:
+    the others raise `NoHome` and `NotFound`, so that a mistyped one is no empty memory.
     """
     try:
         memory = Memory.open(
@@ -84,32 +87,53 @@ def open_memory_at(
         # The command's own work has not started.
         sys.stderr.write("Interrupted. Nothing was changed.\n")
         sys.exit(EXIT_INTERRUPTED)
-    if not begins and where.namespace not in memory.namespaces():
-        memory.close()
-        raise NotFound("namespace", where.namespace)
+    if not begins:
+        try:
+            refuse_missing_home(where)
+            if where.namespace not in memory.namespaces():
+                raise NotFound("namespace", where.namespace)
+        except AnaphoraError:
+            memory.close()
+            raise
     return memory
 
 
-def require_whole_home(context: typer.Context, command: str) -> Where:
+def refuse_missing_home(where: Where) -> None:
+    """Raise `NoHome` if there is no memory at this place."""
+    settings = load_settings(where.home, where.conversations)
+    if not Home(settings.home, settings.conversations, settings.database).is_begun:
+        raise NoHome(settings.home)
+
+
+def require_whole_home(context: typer.Context, command: str, *, begins: bool = False) -> Where:
     """The home and thread folder for a command that works on all namespaces of a home.
 
-    `InvalidInput` if the command line names a namespace: it would be ignored.
+    `InvalidInput` if the command line names a namespace: it would be ignored. `NoHome` unless the
+    command `begins` one, as in `open_memory_at`.
     """
     home_options: Where = context.obj
     if home_options.namespace != "default":
         reason = f"`{command}` works on the whole home: leave --namespace out"
         raise InvalidInput("--namespace", home_options.namespace, reason)
+    if not begins:
+        refuse_missing_home(home_options)
     return home_options
 
 
 def resolve_conversation(memory: Memory, name: str) -> str:
-    """The full id of a conversation that is given in full or by its last characters."""
+    """The full id of a conversation that is given in full or by its first or last characters."""
     from anaphora.store.threads.ids import check_id
 
     return memory.resolve_id(check_id(name), "conversation")
 
 
-def note_missing(memory: Memory) -> None:
-    """Warn on standard error if there is no memory at this path yet: it may be mistyped."""
-    if not memory.home.exists():
-        sys.stderr.write(f"note: there is no memory at {memory.home} yet\n")
+def resolve_turn(memory: Memory, name: str) -> tuple[str, int | None]:
+    """The full id of a conversation, and the index of a turn if `name` is the place of one."""
+    try:
+        return resolve_conversation(memory, name), None
+    except (InvalidInput, NotFound):
+        # A conversation's id may have this mark as well.
+        owner, mark, index = name.rpartition("#")
+        if not (mark and index.isdecimal()):
+            raise
+        return resolve_conversation(memory, owner.strip()), int(index)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from anaphora.errors import MissingExtra, ModelError, ModelTimeout, NoModel
 from anaphora.features.deep.models.base import estimate_tokens, prompt_tokens
 from anaphora.ingest.secrets.masking import mask_text
+from anaphora.system.addresses import AddressLook
 from anaphora.values.models import Message, ModelRole, Reply
 
 if TYPE_CHECKING:
@@ -34,8 +35,19 @@ LONGEST_WAIT: Final = 20.0
 TEMPERATURE: Final = 0.3
 """As in the seed: enough to try another way after an error, little enough to stay on the task."""
 
+_SERVERS: Final = {
+    "openai": "https://api.openai.com/v1",
+    "anthropic": "https://api.anthropic.com",
+    "google": "https://generativelanguage.googleapis.com",
+}
 _REASON_CHARS: Final = 300
 _PASSING: Final = frozenset({408, 409, 425, 429})
+_MEANINGS: Final[Mapping[int | None, tuple[str, str]]] = {
+    401: ("it does not accept the key: ", "_KEY"),
+    403: ("it does not accept the key: ", "_KEY"),
+    404: ("it has no such model, or nothing is there: ", "_URL"),
+}
+"""What a status means, and the variable that is to blame."""
 _NO_KEY: Final = "not-needed"
 ResultT = TypeVar("ResultT")
 
@@ -43,16 +55,24 @@ ResultT = TypeVar("ResultT")
 @dataclass(frozen=True, slots=True)
 class ModelAddress:
     """A model and its server. `url` is the base URL of an OpenAI-compatible server, None for the
-    provider's own. The key is not part of the repr.
+    provider's own. The key is not part of the repr. `setting` is the variable that names the model,
+    and begins those of its URL and its key.
     """
 
     provider: str
     model: str
     url: str | None = None
     key: str | None = field(default=None, repr=False)
+    setting: str = "ANAPHORA_MODEL"
 
     @classmethod
-    def read(cls, name: str, url: str | None = None, key: str | None = None) -> ModelAddress:
+    def read(
+        cls,
+        name: str,
+        url: str | None = None,
+        key: str | None = None,
+        setting: str = "ANAPHORA_MODEL",
+    ) -> ModelAddress:
         """The address of "provider:model", or of any name at a base URL. Raises `NoModel`."""
         provider, _, model = name.partition(":")
         if provider not in PROVIDERS or not model:
@@ -63,14 +83,33 @@ class ModelAddress:
                 raise NoModel(reason, name)
             provider, model = "openai", name
         if key is None and url is None:
-            raise NoModel(f"no key for {provider}:{model}: set ANAPHORA_MODEL_KEY", name)
-        return cls(provider, model, url, key)
+            raise NoModel(f"no key for {provider}:{model}: set {setting}_KEY", name)
+        return cls(provider, model, url, key, setting)
 
     @property
     def name(self) -> str:
         """The name, provider and server included."""
         url_suffix = f"@{self.url}" if self.url else ""
         return f"{self.provider}:{self.model}{url_suffix}"
+
+    def describe(self, status: int | None, reason: str) -> str:
+        """Why it did not answer, with the address and the variable to correct."""
+        meaning, ending = _MEANINGS.get(status, ("", "_URL" if self.url else ""))
+        address = self.url or _SERVERS[self.provider]
+        return f"{meaning}{reason} at {address} ({self.setting}{ending})"
+
+    def look(self, **request: Any) -> AddressLook:
+        """Look whether its server answers: by its list of models, or by another `request`."""
+        base = (self.url or _SERVERS[self.provider]).rstrip("/")
+        key = self.key or _NO_KEY
+        headers = {"authorization": f"Bearer {key}"}
+        paths = {"anthropic": "/v1/models", "google": "/v1beta/models"}
+        if self.provider == "anthropic":
+            headers = {"x-api-key": key, "anthropic-version": "2023-06-01"}
+        elif self.provider == "google":
+            headers = {"x-goog-api-key": key}
+        path = request.pop("path", paths.get(self.provider, "/models"))
+        return AddressLook(base + path, headers, **request)
 
 
 class RemoteModel:
@@ -93,6 +132,8 @@ class RemoteModel:
         self._lock = threading.Lock()
         self._runner: _Runner | None = None
         self._model: Model | None = None
+        self._look: AddressLook | None = None
+        self._has_answered = False
 
     def __repr__(self) -> str:
         return f"RemoteModel({self.name!r})"
@@ -104,6 +145,8 @@ class RemoteModel:
         `ModelTimeout`, and `MissingExtra` if the provider's library is not installed.
         """
         deadline = self._timer() + timeout
+        # Before the provider's library is loaded, which takes seconds.
+        self.check()
         with self._lock:
             if self._model is None or self._runner is None:
                 self._model = _open_model(self._address)
@@ -116,6 +159,7 @@ class RemoteModel:
                 raise ModelTimeout(self.name, timeout)
             try:
                 response = runner.wait(_request(model, messages, max_output, seconds), seconds)
+                self._has_answered = True
                 text, usage = response.text or "", response.usage
                 reported = usage.input_tokens > 0
                 tokens_in = usage.input_tokens if reported else prompt_tokens(messages)
@@ -146,7 +190,41 @@ class RemoteModel:
         if self._address.key:
             reason = reason.replace(self._address.key, "***")
         short_reason = " ".join(reason.split())[:_REASON_CHARS]
-        raise ModelError(self.name, short_reason, failure.status)
+        described_reason = self._address.describe(failure.status, short_reason)
+        raise ModelError(self.name, described_reason, failure.status)
+
+    def begin(self) -> None:
+        """Look in the background whether the server answers; the first `ask` waits for it."""
+        with self._lock:
+            if self._look is None and not self._has_answered:
+                self._look = self._address.look()
+
+    def check(self) -> None:
+        """Raise `ModelError` where a question would fail: no answer, no such path, a refused key.
+
+        Nothing is generated: where the list of models is refused, the server gets a request
+        without messages, which it refuses in turn, unless it knows neither path nor key.
+        """
+        self.begin()
+        with self._lock:
+            look, self._look = self._look, None
+        # None where it has answered questions before.
+        status = None if look is None else self._status_of(look)
+        if status in _MEANINGS and self._address.provider == "openai":
+            body = {"model": self._address.model, "messages": [], "max_tokens": 1}
+            look = self._address.look(path="/chat/completions", method="POST", json=body)
+            status = self._status_of(look)
+        elif status != 401:
+            # Another provider may refuse or lack the list alone.
+            return
+        if status in _MEANINGS:
+            raise ModelError(self.name, self._address.describe(status, f"HTTP {status}"), status)
+
+    def _status_of(self, look: AddressLook) -> int:
+        try:
+            return look.status()
+        except OSError as error:
+            raise ModelError(self.name, self._address.describe(None, str(error))) from None
 
     def price(self, input_tokens: int, output_tokens: int) -> float | None:
         """Dollars by `genai-prices`; None for a model or a server that it does not know."""
@@ -184,10 +262,9 @@ def open_models(settings: Settings) -> tuple[RemoteModel, RemoteModel] | None:
     code = RemoteModel(ModelAddress.read(name, settings.model_url, settings.model_key))
     if settings.sub_model is None and settings.sub_model_url is None:
         return code, code
-    name = settings.sub_model or name
-    return code, RemoteModel(
-        ModelAddress.read(name, settings.sub_model_url, settings.sub_model_key)
-    )
+    name, url = settings.sub_model or name, settings.sub_model_url
+    setting = "ANAPHORA_MODEL" if url and url == settings.model_url else "ANAPHORA_SUB_MODEL"
+    return code, RemoteModel(ModelAddress.read(name, url, settings.sub_model_key, setting))
 
 
 class _Runner:
@@ -272,7 +349,7 @@ def _openai(address: ModelAddress) -> Model:
     from pydantic_ai.profiles.openai import OpenAIModelProfile
     from pydantic_ai.providers.openai import OpenAIProvider
 
-    base = address.url or "https://api.openai.com/v1"
+    base = address.url or _SERVERS["openai"]
     client = AsyncOpenAI(base_url=base, api_key=address.key or _NO_KEY, max_retries=0)
     provider = OpenAIProvider(openai_client=client)
     if address.url is None:
