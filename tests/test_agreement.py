@@ -121,12 +121,12 @@ async def served(home: Path) -> dict[str, Any]:
     """The same by the Model Context Protocol."""
     async with connected(home) as session:
         found = {
-            "recall": await call(session, "recall_memory", query=MEMORY, filters=FILTER),
+            "recall": await call(session, "recall_memory", question=MEMORY, filters=FILTER),
             "turns": await call(
-                session, "recall_conversation", query=TURN, conversationId="chat", topK=2
+                session, "recall_conversation", question=TURN, conversationId="chat", topK=2
             ),
             "context": await call(session, "recall_context", focus=FOCUS),
-            "deep": await call(session, "deep_recall", query=DEEP),
+            "deep": await call(session, "deep_recall", question=DEEP),
         }
     for name in ("recall", "turns"):
         found[name] = {"hits": found[name]["data"], "degraded": found[name]["degraded"]}
@@ -189,7 +189,7 @@ def test_one_search_finds_the_same_everywhere(home: Path) -> None:
 
     async def by_tool() -> Any:
         async with connected(home) as session:
-            return await call(session, "recall", query=question, topK=8)
+            return await call(session, "recall", question=question, topK=8)
 
     async def softly() -> Any:
         async with AsyncMemory.open(home, embedder="hashing") as memory:

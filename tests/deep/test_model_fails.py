@@ -160,7 +160,7 @@ def test_over_mcp_why_comes_first(home: Path) -> None:
 
     async def scenario() -> CallToolResult:
         async with connected(home, settings=NOWHERE) as session:
-            result = await session.call_tool("deep_recall", {"query": TEA})
+            result = await session.call_tool("deep_recall", {"question": TEA})
         assert isinstance(result, CallToolResult)
         return result
 

@@ -49,11 +49,11 @@ def test_no_mcp_answer_tells_it(home: Path) -> None:
         answers = []
         async with connected(home, "--tools", "all") as session:
             for tool, arguments in (
-                ("recall", {"query": ASKED}),
-                ("recall_conversation", {"query": ASKED}),
+                ("recall", {"question": ASKED}),
+                ("recall_conversation", {"question": ASKED}),
                 ("search", {"query": ASKED}),
                 ("warm_up", {}),
-                ("deep_recall", {"query": ASKED}),
+                ("deep_recall", {"question": ASKED}),
                 ("recall_context", {"focus": ASKED}),
             ):
                 result = await session.call_tool(tool, arguments)
