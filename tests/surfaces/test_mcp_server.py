@@ -458,11 +458,11 @@ def test_bad_arguments_are_named(home: Path) -> None:
             # What a client leaves out, some send as null.
             await call(session, "recall_memory", question="x", topK=None, filters=None)
             # The former name of a question is taken, and not listed.
-            for tool in (await session.list_tools()).tools:
-                name = {"question", "query"} & tool.input_schema["properties"].keys()
+            for listed in (await session.list_tools()).tools:
+                name = {"question", "query"} & listed.input_schema["properties"].keys()
                 if name:
-                    assert name == ({"query"} if tool.name == "search" else {"question"})
-                    await call(session, tool.name, **{min({"question", "query"} - name): "x"})
+                    assert name == ({"query"} if listed.name == "search" else {"question"})
+                    await call(session, listed.name, **{min({"question", "query"} - name): "x"})
 
     run(scenario)
 
