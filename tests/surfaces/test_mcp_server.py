@@ -137,6 +137,70 @@ def test_the_listing_is_small(home: Path) -> None:
     run(scenario)
 
 
+def test_everything_named_is_listed(home: Path) -> None:
+    """A tool that the instructions, a description, a prompt, an answer or an error names, is there.
+
+    So are the ids in answers: each opens what it stands for, in full or shortened as it is shown.
+    """
+    with Memory.open(home, embedder="hashing") as memory:
+        memory.conversations.append_user(
+            "harbour-2026-11-chat", "The harbour opens at seven. " * 90
+        )
+        memory.conversations.append_user("harbour-2026-11-chat", "The harbour closes at nine.")
+        memory.add_document(b"# Harbour\n\nThe harbour crane lifts two tons.", name="crane.md")
+        memory.ready()
+
+    async def scenario() -> None:
+        async with connected(home) as session:
+            tools = {tool.name: tool for tool in (await session.list_tools()).tools}
+            said = [session.instructions or "", *(t.model_dump_json() for t in tools.values())]
+            for prompt in (await session.list_prompts()).prompts:
+                given = {argument.name: "x" for argument in prompt.arguments or ()}
+                said.append((await session.get_prompt(prompt.name, given)).model_dump_json())
+
+            async def ask(tool: str, **arguments: Any) -> CallToolResult:
+                result = await session.call_tool(tool, arguments)
+                assert isinstance(result, CallToolResult)
+                said.append(result.model_dump_json())
+                return result
+
+            kept = await ask("store_memory", content="The harbour master is Ana.", path="master")
+            other = await ask("store_memory", content="The harbour master is now Bo.")
+            ids = [one.structured_content["data"]["id"] for one in (kept, other)]
+            found = await ask("recall", question="harbour", minConfidence=0, budget=9_000)
+            shown = re.findall(
+                r"^\|- (?:memory|turn|document), ([^,:]+)", text_of(found), re.MULTILINE
+            )
+            assert len(shown) >= 5
+            for hit, short in zip(found.structured_content["data"], shown, strict=True):
+                for handle in (hit["id"], short):
+                    opened = await ask("fetch", id=handle)
+                    assert not opened.is_error, opened
+                    whole = opened.structured_content["text"]
+                    assert hit["snippet"].strip(" …")[:20] in whole
+            assert len(whole) < 2_000 <= max(map(len, said))
+            pair = {"id": ids[1][-8:], "otherId": ids[0][-8:]}
+            for tool, arguments in (
+                ("recall", {"question": "what is the moon made of?"}),
+                ("recall_memory", {"question": "harbour master"}),
+                ("update_memory", {"id": ids[0], "content": "x", "dryRun": True}),
+                ("settle_contradiction", {**pair, "verdict": "both_hold"}),
+                ("settle_contradiction", {**pair, "verdict": "both_hold"}),
+                ("recall_context", {"focus": "harbour"}),
+                ("warm_up", {}),
+                ("deep_recall", {"question": "how often did we speak of the harbour?"}),
+                ("save_diary", {"summary": "Spoke of the harbour."}),
+                ("forget", {"id": ids[0], "dryRun": True}),
+                ("forget", {"id": ids[0]}),
+                *((tool, arguments) for tool, arguments, _ in BAD if tool in DEFAULT),
+            ):
+                await ask(tool, **arguments)
+            names = {name for name in documented_tools() if "_" in name}
+            assert {name for name in names if name in " ".join(said)} <= tools.keys()
+
+    run(scenario)
+
+
 @pytest.mark.promise("secrets.kept")
 def test_a_kept_secret_is_masked_for_a_model(home: Path) -> None:
     """In every answer of a tool; and no tool can keep one."""

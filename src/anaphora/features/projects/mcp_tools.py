@@ -106,7 +106,7 @@ TOOLS: Final = (
         warm_up,
         70,
         "What a new session should know: core block, rules, decisions, changes, last sessions, "
-        "the project's shape. Call it once, at the start.",
+        "the project's shape.",
         arguments(
             Memory.warm_up,
             "topic project",

@@ -56,7 +56,7 @@ def _argument(parameter: CallParameter, own: Schema) -> Schema:
     if get_origin(kind) is Literal:
         schema = {"type": "string", "enum": list(get_args(kind))}
     elif get_origin(kind) is Iterable:
-        schema = dict(STRINGS)
+        schema = dict(STRINGS) | ({"maxItems": described.most} if described.most else {})
     elif get_origin(kind) is Mapping:
         schema = dict(ANY)
     elif kind in (int, float):

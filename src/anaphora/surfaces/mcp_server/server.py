@@ -147,7 +147,7 @@ class ToolServer:
             # A read-only tool can be called even if it is not listed.
             spec = self._all_tools.get(params.name)
             if spec is None or not spec.read_only:
-                raise Refused(types.INVALID_PARAMS, f"unknown tool {params.name!r}")
+                raise Refused(types.INVALID_PARAMS, f"unknown tool {one_line(params.name)!r}")
         if not spec.read_only and not caller.may("change"):
             text = types.TextContent(text=f"{spec.name}: this token may only read")
             return types.CallToolResult(content=[text], is_error=True)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from anaphora.errors import InvalidInput
 from anaphora.surfaces.mcp_server.schemas import Schema
+from anaphora.text.display import one_line
 from anaphora.values.conversations import Degraded
 
 if TYPE_CHECKING:
@@ -132,15 +133,16 @@ def checked(tool: Tool, given: Mapping[str, Any] | None) -> dict[str, Any]:
     unknown = [name for name in arguments if name not in tool.parameters]
     if unknown:
         expected_names = ", ".join(tool.parameters)
-        raise InvalidInput(
-            unknown[0], arguments[unknown[0]], f"unknown argument; expected one of {expected_names}"
-        )
+        reason = f"unknown argument; expected one of {expected_names}"
+        raise InvalidInput(one_line(unknown[0]), arguments[unknown[0]], reason)
     for name in tool.required:
         if _is_blank(arguments.get(name)):
             raise InvalidInput(name, arguments.get(name), "is required")
     wrong = min(_validator(tool).iter_errors(arguments), key=_place, default=None)
     if wrong is not None:
         reason = str(wrong.message)
+        if wrong.validator == "anyOf":
+            reason = f"expected {' or '.join(kind['type'] for kind in wrong.validator_value)}"
         if len(reason) > _MOST:
             # Without quoting a long value.
             reason = reason.removeprefix(repr(wrong.instance)).strip()

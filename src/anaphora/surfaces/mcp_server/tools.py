@@ -280,7 +280,7 @@ _KERNEL: Final = (
         calls.settle_contradiction,
         140,
         "Of two memories that contradict each other: id replaces otherId, both_hold, or id is "
-        "wrong. The replaced one stays in history.",
+        "wrong.",
         arguments(
             Memory.settle_contradiction,
             "id other_id verdict",
@@ -340,7 +340,11 @@ def _recall() -> Tool:
                         "maximum": 100_000,
                         "default": 1200,
                     },
-                    "kinds": {"items": kind, "description": "Default: all but tool_call."},
+                    "kinds": {
+                        "items": kind,
+                        "maxItems": None,
+                        "description": "Default: all but tool_call.",
+                    },
                     "project": {"description": "Name, folder or repository."},
                     "since": {"description": _DAY, "type": "string"},
                     "until": {"description": "As since; all of a day counts.", "type": "string"},
