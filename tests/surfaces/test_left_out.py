@@ -94,6 +94,12 @@ def test_a_model_is_told_that_both_may_hold(tmp_path: Path) -> None:
             said = text_of(await session.call_tool("store_memory", given))
             assert "says otherwise" in said
             assert 'settle_contradiction with the verdict "both_hold"' in said
+            asked = {"question": "when does the team deploy?"}
+            told = text_of(await session.call_tool("recall", asked))
+            # Each beside its own words once, as what is not settled.
+            assert told.count("not settled") == told.count("Wednesdays") == 2
+            hits = (await call(session, "recall", **asked))["data"]
+            assert [hit.get("current", True) for hit in hits] == [True, False]
 
     anyio.run(scenario)
 

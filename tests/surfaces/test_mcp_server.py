@@ -699,6 +699,9 @@ def test_with_the_bundled_model_the_first_question_is_answered(home: Path) -> No
     async def scenario() -> None:
         async with connected(home, embedder="minilm") as session:
             kept = await call(session, "store_memory", content="The user's dog is called Biscuit.")
+            asked = {"question": "what is the name of my dog?"}
+            short = await session.call_tool("recall_memory", asked)
+            assert token_cost(text_of(short)) <= 90
             found = await call(session, "recall_memory", question="what is the name of my dog?")
             assert [hit["id"] for hit in found["data"]] == [kept["data"]["id"]]
             assert found["degraded"] == []
