@@ -234,7 +234,7 @@ def _call_tools(environ: Mapping[str, str], transcript: Transcript) -> None:
     questions = ("what does the release listen on?", "what did Mara approve?", "what changed?")
     calls = [
         *(("store_memory", {"content": fact}) for fact in facts),
-        *(("recall", {"query": question}) for question in questions),
+        *(("recall", {"question": question}) for question in questions),
     ]
     _call_server(environ, transcript.directory, calls)
 

@@ -564,7 +564,7 @@ PROMISES: dict[str, str] = {
     # The server for coding agents
     "mcp.handshake": "D `initialize` and `tools/list` are answered before any model or database is touched.",
     "mcp.tools": "D Every tool has a schema, hints, and a structured result that keeps its schema.",
-    "mcp.recall": "S3 `recall_memory` is listed, takes query, topK, mode, filters, minScore, and answers in the seed's form.",
+    "mcp.recall": "S3 `recall_memory` is listed, takes question (or the seed's query), topK, mode, filters, minScore, and answers in the seed's form.",
     "mcp.bad_input": "D Bad arguments are refused in one sentence that names the field.",
     "mcp.data": "D What comes back is marked as data; no remembered line passes for one of ours.",
     "mcp.save_turns": "D Turns that are there already are not kept again.",

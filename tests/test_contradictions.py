@@ -277,7 +277,7 @@ def test_every_surface_lists_settles_and_reopens(tmp_path: Path, clock: Clock) -
             assert [one["verdict"] for one in listed["data"]] == ["wrong"]
             assert (await call(session, "reopen_contradiction", **given))["data"] == wanted[0]
             # A question waits for the model; what is kept before it is there is compared later.
-            await call(session, "recall_memory", query=ASKED)
+            await call(session, "recall_memory", question=ASKED)
             kept = await call(session, "store_memory", content="The team deploys on Mondays.")
             told = {one["id"] for one in kept["data"]["conflicts"]}
             assert told <= {old, new}

@@ -473,11 +473,11 @@ def mcp() -> str:
         "# MCP\n\n`anaphora mcp` (over HTTP with the extra `mcp`). A field with `*` is required; "
         "an argument that is not listed is refused. "
         "`--tools all` adds the tools that are not on by default.\n\n"
-        "| tool | what it is for | default | reads only | destructive | idempotent |\n"
-        "|---|---|---|---|---|---|\n"
+        "| tool | what it is for | default | reads only | destructive |\n"
+        "|---|---|---|---|---|\n"
         + "\n".join(
-            f"| [{t.name}](#{t.name}) | {t.title} | {_yes(t.by_default)} | {_yes(t.read_only)} | "
-            f"{_yes(t.destructive)} | {_yes(t.idempotent)} |"
+            f"| [{t.name}](#{t.name}) | {_cell(t.description)} | {_yes(t.by_default)} | "
+            f"{_yes(t.read_only)} | {_yes(t.destructive)} |"
             for t in all_tools().values()
         )
         + "\n"

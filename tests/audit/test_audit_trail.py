@@ -335,7 +335,7 @@ def test_each_surface_says_that_it_was_it(tmp_path: Path) -> None:
 
     async def by_mcp() -> None:
         async with connected(home) as session:
-            await call(session, "recall_memory", query="what not to push?")
+            await call(session, "recall_memory", question="what not to push?")
 
     anyio.run(by_mcp)
     found = json.loads(run("audit", "show", "--json").stdout)

@@ -62,9 +62,9 @@ def by_mcp(home: Path, settings: Mapping[str, str], **arguments: Any) -> str:
     async def scenario() -> dict[str, Any]:
         async with connected(home, settings=settings) as session:
             for wrong in (0, -1, 601, "1"):
-                said = await refusal(session, "deep_recall", query=TEA, executionSeconds=wrong)
+                said = await refusal(session, "deep_recall", question=TEA, executionSeconds=wrong)
                 assert said.startswith("executionSeconds"), said
-            return await call(session, "deep_recall", query=TEA, **arguments)
+            return await call(session, "deep_recall", question=TEA, **arguments)
 
     return limit_of(anyio.run(scenario)["data"])
 

@@ -20,9 +20,11 @@ from anaphora.testing.scripted import Scripted
 
 from .scripts import block
 
+KEY = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
 FAILING: dict[str, Sequence[Scripted] | Callable[..., Scripted]] = {
     "down": lambda _: ModelError("m", "Connection error."),
     "no key": lambda _: ModelError("m", "HTTP 401: bad key", 401),
+    "a key in it": lambda _: ModelError("m", f"bad key {KEY} for {{'password': 'hunter2x'}}"),
     "silent": lambda _: ModelTimeout("m", 90.0),
     "words alone": lambda _: "Certainly! I would be glad to help you with that.",
     "nothing": lambda _: "",
@@ -69,6 +71,8 @@ def test_a_model_that_fails_is_as_none(
         assert found.steps
         assert memory.gaps(None) == ()
         assert not memory.deep_recall(TEA).cached
+        assert KEY not in str(found)
+        assert "hunter2x" not in str(found)
 
 
 @pytest.mark.promise("deep.model_fails")
@@ -160,7 +164,7 @@ def test_over_mcp_why_comes_first(home: Path) -> None:
 
     async def scenario() -> CallToolResult:
         async with connected(home, settings=NOWHERE) as session:
-            result = await session.call_tool("deep_recall", {"query": TEA})
+            result = await session.call_tool("deep_recall", {"question": TEA})
         assert isinstance(result, CallToolResult)
         return result
 

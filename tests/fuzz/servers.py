@@ -219,12 +219,14 @@ def _no_constant(name: str) -> None:
 
 
 _CALLS: dict[str, dict[str, Any]] = {
-    "recall_memory": {"query": "heron", "topK": 3, "minScore": 0.1, "filters": {"category": "a"}},
+    "recall_memory": {
+        "question": "heron", "topK": 3, "minScore": 0.1, "filters": {"category": "a"},
+    },
     "store_memory": {
         "content": "The heron is grey.", "type": "semantic", "tags": ["bird"], "path": "a.b",
         "payload": {"a": [1, {"b": 2.5}]}, "category": "birds",
     },
-    "recall_conversation": {"query": "heron", "topK": 2},
+    "recall_conversation": {"question": "heron", "topK": 2},
     "recall_context": {"focus": ["heron"], "budget": 500},
     "warm_up": {"topic": "heron"},
     "deep_recall": {"question": "how often did a heron come?"},
@@ -341,7 +343,7 @@ def mcp(folder: Path, shared: Path | None) -> Iterator[Room]:
         answer = agent.ask(
             f"check {next(numbers)}",
             "tools/call",
-            {"name": "recall_memory", "arguments": {"query": "heron"}},
+            {"name": "recall_memory", "arguments": {"question": "heron"}},
         )
         assert answer["result"]["structuredContent"]["success"], answer
 

@@ -349,9 +349,9 @@ def _tool_call(query: str, options: Ask) -> tuple[str, Ask]:
     name = names[options.get("top_k", 0) % len(names)]
     if name == "warm_up":
         return name, {"topic": query}
-    given = {"query": query, **_taken(options, "speaker", "since", "until", "kinds")}
+    given = {"question": query, **_taken(options, "speaker", "since", "until", "kinds")}
     if name == "recall_memory":
-        given = {"query": query}
+        given = {"question": query}
     if name == "recall_conversation":
         given |= _taken(options, "role")
         given.pop("kinds", None)

@@ -237,7 +237,7 @@ def test_an_agent_is_told_once(tmp_path: Path) -> None:
                 shown = (str(done.content), json.dumps(done.structured_content))
                 told.append([COMMAND in one for one in shown])
             assert told == [[False, False]] * 4 + [[True, True], [False, False]]
-            asked = await session.call_tool("recall", {"query": LANGUAGES["German"][1]})
+            asked = await session.call_tool("recall", {"question": LANGUAGES["German"][1]})
             assert COMMAND not in str(asked)
 
     asyncio.run(scenario())

@@ -179,11 +179,11 @@ def test_every_surface_says_which_part_it_shows(tmp_path: Path) -> None:
 
     async def by_mcp() -> None:
         async with connected(home) as session:
-            got = await session.call_tool("recall_conversation", {"query": asked})
+            got = await session.call_tool("recall_conversation", {"question": asked})
             assert isinstance(got, CallToolResult)
             assert ADVICE in text_of(got)
             assert said in text_of(got)
-            rows = await call(session, "recall_conversation", query=asked)
+            rows = await call(session, "recall_conversation", question=asked)
             assert rows["data"][0]["excerpt"] == place
 
     anyio.run(by_mcp)

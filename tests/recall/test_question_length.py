@@ -164,7 +164,7 @@ def test_every_surface_says_what_was_read(tmp_path: Path) -> None:
     async def by_mcp() -> None:
         async with connected(home) as session:
             for tool in ("recall_memory", "recall_conversation"):
-                found = await call(session, tool, query=PASTED)
+                found = await call(session, tool, question=PASTED)
                 assert "query" in {one["part"] for one in found["degraded"]}, tool
 
     anyio.run(by_mcp)

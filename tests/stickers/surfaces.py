@@ -78,7 +78,6 @@ TOOLS = (
         "list_stickers",
         list_stickers,
         900,
-        "List stickers",
         "Stickers that contain a word.",
         arguments(StickerCalls.stickers, "word limit", {"limit": {"maximum": 20}}),
         enveloped_rows({"text": {"type": "string"}}),

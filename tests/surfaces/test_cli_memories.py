@@ -190,6 +190,8 @@ def test_forgetting_is_asked_for_and_can_be_undone_for_a_day(run: Run) -> None:
     (record,) = data(run("list", "--tag", "birds", "--json"))["items"]
     short = record["id"][-8:]
     assert "would forget 1" in run("forget", short, "--dry-run").stdout
+    would = data(run("forget", short, "--dry-run", "--json"))
+    assert would["memories"] == [{"id": record["id"], "text": record["text"]}]
     assert run("forget", short).returncode == 1
     assert len(data(run("list", "--json"))["items"]) == 1
     told = run("forget", "--tag", "birds", "--yes").stdout

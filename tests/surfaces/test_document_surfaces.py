@@ -124,7 +124,7 @@ def test_over_mcp(tmp_path: Path) -> None:
                 found = await call(session, tool, **arguments)
                 return found.get("data", found)
 
-            hits = await do("recall", query="months of notice", minConfidence=0)
+            hits = await do("recall", question="months of notice", minConfidence=0)
             assert f"{kept.id}#2" in json.dumps(hits)
             found = (await do("search", query="months of notice"))["results"]
             assert f"document:{kept.id}#2" in {one["id"] for one in found}

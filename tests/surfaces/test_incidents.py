@@ -202,7 +202,7 @@ def test_a_home_that_does_not_open_is_told_in_words() -> None:
     def opened() -> Memory:
         raise RuntimeError(SECRET)
 
-    call = {"method": "tools/call", "params": {"name": "recall", "arguments": {"query": "x"}}}
+    call = {"method": "tools/call", "params": {"name": "recall", "arguments": {"question": "x"}}}
     read = {"method": "resources/read", "params": {"uri": "anaphora://core"}}
     answers = asked(ServerSession(opened), [call, call, read])
     said = {assert_logged(answers[n]["result"]["content"][0]["text"]).id for n in (1, 2)}
@@ -221,7 +221,7 @@ def test_the_sdk_s_server_answers_the_same(memory: Memory, fault: str) -> None:
 
     async def scenario() -> CallToolResult:
         async with Client(build_server(session, ("deep_recall",), started=None)) as client:
-            return await client.call_tool("deep_recall", {"query": "why?"})
+            return await client.call_tool("deep_recall", {"question": "why?"})
 
     result = anyio.run(scenario)
     session.finish()
@@ -308,7 +308,7 @@ def test_a_broken_listing_ends_no_mcp_server(tmp_path: Path) -> None:
     call = {
         "id": 1,
         "method": "tools/call",
-        "params": {"name": "recall", "arguments": {"query": "x"}},
+        "params": {"name": "recall", "arguments": {"question": "x"}},
     }
     lines = "".join(json.dumps({"jsonrpc": "2.0", **one}) + "\n" for one in (HELLO, call))
     with broken_library(tmp_path, "jsonschema") as environ:

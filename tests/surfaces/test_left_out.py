@@ -12,13 +12,13 @@ from tests.tool_reference import documented_tools
 
 NOTHING: list[Any] = ["", "  ", "null", "None", "undefined", [], [None], ["null"], [""], None]
 GIVEN: dict[str, dict[str, Any]] = {
-    "recall": {"query": "which port does staging use?"},
-    "recall_memory": {"query": "which port does staging use?"},
+    "recall": {"question": "which port does staging use?"},
+    "recall_memory": {"question": "which port does staging use?"},
     "store_memory": {"content": "Staging listens on port 5433."},
-    "recall_conversation": {"query": "which port?"},
+    "recall_conversation": {"question": "which port?"},
     "recall_context": {"focus": "the port of staging"},
     "warm_up": {},
-    "deep_recall": {"query": "which port does staging use?"},
+    "deep_recall": {"question": "which port does staging use?"},
     "save_diary": {"summary": "Looked at the ports."},
     "save_turns": {"conversationId": "monday", "turns": [{"role": "user", "text": "Hi."}]},
     "contradictions": {},
@@ -40,7 +40,7 @@ def test_nothing_stands_for_what_is_left_out(tmp_path: Path, nothing: Any) -> No
                 given, stated = GIVEN[tool], documented_tools()[tool]
                 optional = dict.fromkeys(set(stated.arguments) - set(stated.required), nothing)
                 await call(session, tool, **{**optional, **given})
-            found = await call(session, "recall", query="which port does staging use?")
+            found = await call(session, "recall", question="which port does staging use?")
             assert [hit["snippet"] for hit in found["data"]] == ["Staging listens on port 5433."]
 
     anyio.run(scenario)
@@ -56,8 +56,8 @@ def test_memories_at_no_path_hide_none(tmp_path: Path, nothing: str) -> None:
             for content in ("The boiler was serviced in May.", "Nora's teacher is Ms Hall."):
                 kept = await call(session, "store_memory", content=content, path=nothing)
                 assert kept["data"]["action"] == "added"
-            found = await call(session, "recall_memory", query="boiler")
-            assert found["data"][0]["path"] is None
+            found = await call(session, "recall_memory", question="boiler")
+            assert "path" not in found["data"][0]
 
     anyio.run(scenario)
 
@@ -69,9 +69,9 @@ def test_what_is_required_is_taken_as_it_is(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with connected(tmp_path / "home", "--tools", "all") as session:
             await call(session, "store_memory", content="null")
-            found = await call(session, "recall_memory", query="null")
+            found = await call(session, "recall_memory", question="null")
             assert [hit["text"] for hit in found["data"]] == ["null"]
-            assert "query" in await refusal(session, "recall", query="")
+            assert "question" in await refusal(session, "recall", question="")
             assert "id" in await refusal(session, "forget", id="null", filters=None)
             for wrong in ("no-such-memory", "x"):
                 said = await refusal(session, "store_memory", content="Words.", supersedes=wrong)
@@ -88,12 +88,18 @@ def test_a_model_is_told_that_both_may_hold(tmp_path: Path) -> None:
 
     async def scenario() -> None:
         async with connected(tmp_path / "home", "--tools", "all", embedder="minilm") as session:
-            await call(session, "recall_memory", query="the model is loaded by a question")
+            await call(session, "recall_memory", question="the model is loaded by a question")
             await call(session, "store_memory", content="The team deploys on Wednesdays.")
             given = {"content": "From July the team deploys on Thursdays."}
             said = text_of(await session.call_tool("store_memory", given))
             assert "says otherwise" in said
             assert 'settle_contradiction with the verdict "both_hold"' in said
+            asked = {"question": "when does the team deploy?"}
+            told = text_of(await session.call_tool("recall", asked))
+            # Each beside its own words once, as what is not settled.
+            assert told.count("not settled") == told.count("Wednesdays") == 2
+            hits = (await call(session, "recall", **asked))["data"]
+            assert [hit.get("current", True) for hit in hits] == [True, False]
 
     anyio.run(scenario)
 

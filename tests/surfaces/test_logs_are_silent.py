@@ -183,7 +183,7 @@ def messages(*calls: tuple[str, Any]) -> bytes:
 
 CALLS = [
     ("tools/call", {"name": "remember", "arguments": {"text": f"The {CANARY} sings"}}),
-    ("tools/call", {"name": "recall", "arguments": {"query": CANARY}}),
+    ("tools/call", {"name": "recall", "arguments": {"question": CANARY}}),
     ("tools/call", {"name": "recall", "arguments": {CANARY: CANARY}}),
     ("tools/call", {"name": CANARY, "arguments": CANARY}),
     (CANARY, {CANARY: CANARY}),

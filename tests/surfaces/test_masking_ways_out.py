@@ -49,11 +49,11 @@ def test_no_mcp_answer_tells_it(home: Path) -> None:
         answers = []
         async with connected(home, "--tools", "all") as session:
             for tool, arguments in (
-                ("recall", {"query": ASKED}),
-                ("recall_conversation", {"query": ASKED}),
+                ("recall", {"question": ASKED}),
+                ("recall_conversation", {"question": ASKED}),
                 ("search", {"query": ASKED}),
                 ("warm_up", {}),
-                ("deep_recall", {"query": ASKED}),
+                ("deep_recall", {"question": ASKED}),
                 ("recall_context", {"focus": ASKED}),
             ):
                 result = await session.call_tool(tool, arguments)
@@ -112,6 +112,35 @@ def test_no_answer_over_http_tells_it(home: Path) -> None:
         assert MARK in answers[-1].text
         texts = [answer.text for answer in answers]
         assert not told(texts), told(texts)[0][:600]
+
+
+@pytest.mark.promise("secrets.masked")
+def test_no_error_tells_it(home: Path, tmp_path: Path) -> None:
+    """Neither a refusal on any surface, nor what an importer says of what it cannot read."""
+    message = {"role": "user", "content": "hi"}
+    transcript = {"type": "user", "uuid": "u", "sessionId": "s", "message": message}
+    (tmp_path / "s.jsonl").write_text(json.dumps({**transcript, "timestamp": SECRET}))
+    answers = [
+        run_cli("get", SECRET, home=home).output,
+        run_cli("import", str(tmp_path / "s.jsonl"), home=home).output,
+        run_cli("import", str(tmp_path / "s.jsonl"), "--json", home=tmp_path / "other").output,
+    ]
+
+    async def scenario() -> None:
+        async with connected(home) as session:
+            for tool, arguments in (
+                ("fetch", {"id": SECRET}),
+                ("recall", {"question": 1, SECRET: 2}),
+            ):
+                result = await session.call_tool(tool, arguments)
+                assert result.is_error
+                answers.append(result.model_dump_json())
+
+    anyio.run(scenario)
+    with served(home, {"page": None}) as (client, _):
+        answers.append(client.get(f"/v1/memories/{SECRET}").text)
+    assert not told(answers), told(answers)[0][:600]
+    assert all(MARK in answer for answer in answers), answers
 
 
 @pytest.mark.promise("secrets.masked")

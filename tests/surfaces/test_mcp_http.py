@@ -77,7 +77,7 @@ def test_on_this_machine_a_client_works_and_pages_of_others_do_not(home: Path) -
 
     async def work(session: ClientSession) -> None:
         kept = await call(session, "store_memory", content="The heron wades at dawn.")
-        found = await call(session, "recall_memory", query="when does the heron wade?")
+        found = await call(session, "recall_memory", question="when does the heron wade?")
         assert [hit["id"] for hit in found["data"]] == [kept["data"]["id"]]
 
     with serving(home) as port:
@@ -117,7 +117,7 @@ def test_other_addresses_need_a_token(home: Path) -> None:
         await call(session, "store_memory", content="The kestrel hovers.")
 
     async def reading(session: ClientSession) -> None:
-        found = await call(session, "recall_memory", query="when does the heron wade?")
+        found = await call(session, "recall_memory", question="when does the heron wade?")
         assert found["data"][0]["text"] == "The heron wades at dawn."
         assert "only read" in await refusal(session, "store_memory", content="No.")
 

@@ -56,7 +56,7 @@ def test_two_clients_on_one_home(home: Path) -> None:
                 found = await call(
                     other if number % 2 else one,
                     "recall_memory",
-                    query=f"what is project {number} called, kestrel {number}?",
+                    question=f"what is project {number} called, kestrel {number}?",
                     topK=1,
                 )
                 assert found["data"][0]["id"] == kept["data"]["id"]
@@ -86,7 +86,7 @@ def test_cancelled_calls_harm_nothing(home: Path) -> None:
                 with anyio.move_on_after(0.002 * number):
                     await session.call_tool("store_memory", {"content": f"Given up {number}."})
             await call(session, "store_memory", content="Kept to the end.")
-            found = await call(session, "recall_memory", query="what is kept to the end?")
+            found = await call(session, "recall_memory", question="what is kept to the end?")
             assert found["data"][0]["text"] == "Kept to the end."
         with Memory.open(home, embedder="hashing") as memory:
             assert all(check.ok for check in memory.doctor() if check.name != "sqlite")
@@ -169,7 +169,7 @@ def _call(number: int, tool: str, **arguments: Any) -> bytes:
 def test_what_was_asked_before_the_input_ended_is_answered(home: Path) -> None:
     """Calls that are piped into a cold server are answered, and what they store is stored."""
     stores = [_call(n, "store_memory", content=f"Lamp {n} is new \ud83d.") for n in range(1, 4)]
-    asked = _call(4, "recall_memory", query="which lamp 3 is new \ud83d?")
+    asked = _call(4, "recall_memory", question="which lamp 3 is new \ud83d?")
     answers = {answer["id"]: answer["result"] for answer in _piped(home, *stores, asked)}
     assert answers.keys() == {1, 2, 3, 4}
     assert not any(answer["isError"] for answer in answers.values())
@@ -253,7 +253,7 @@ def test_a_thousand_calls_take_no_memory(home: Path) -> None:
 
             async def calls(first: int, last: int) -> None:
                 for number in range(first, last):
-                    await call(session, "recall_memory", query=f"what is topic {number} about?")
+                    await call(session, "recall_memory", question=f"what is topic {number} about?")
                     if number % 4 == 0:
                         await refusal(session, "recall_memory", topK=number)
                         await session.read_resource("anaphora://memories/recent")
@@ -286,7 +286,7 @@ def test_the_steps_of_a_deep_question_are_told(home: Path) -> None:
         async with Client(build_server(desk, default_tools(), started=None)) as client:
             return await client.call_tool(
                 "deep_recall",
-                {"query": "how often did the port change?"},
+                {"question": "how often did the port change?"},
                 progress_callback=told,
             )
 

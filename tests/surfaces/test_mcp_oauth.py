@@ -108,7 +108,7 @@ async def kept(session: ClientSession) -> None:
 
 
 async def found(session: ClientSession) -> None:
-    said = await call(session, "recall", query="when do herons wade?")
+    said = await call(session, "recall", question="when do herons wade?")
     assert "Herons wade" in str(said)
 
 

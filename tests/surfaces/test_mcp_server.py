@@ -31,6 +31,8 @@ DEFAULT = {
     "warm_up",
     "deep_recall",
     "save_diary",
+    "fetch",
+    "settle_contradiction",
 }
 
 
@@ -53,7 +55,7 @@ def test_the_handshake_and_the_list_touch_nothing(home: Path) -> None:
             assert {tool.name for tool in listed.tools} == DEFAULT
             named = set(re.findall(r"\b[a-z]+_[a-z]+\b", session.instructions or ""))
             assert {"recall_memory", "store_memory"} <= named <= DEFAULT
-            assert "no-such-model" in await refusal(session, "recall_memory", query="anything")
+            assert "no-such-model" in await refusal(session, "recall_memory", question="anything")
 
     run(scenario)
     assert not home.exists()
@@ -74,7 +76,7 @@ def test_all_tools_are_listed_with_schemas_and_hints(home: Path) -> None:
             jsonschema.Draft202012Validator.check_schema(documented_tools()[name].result)
             hints = tool.annotations
             assert hints is not None
-            assert hints.open_world_hint is False
+            assert hints.open_world_hint is (None if hints.read_only_hint else False)
             # What is left out is the protocol's default, which is true for what writes.
             destructive = not hints.read_only_hint and hints.destructive_hint is not False
             assert destructive is (name == "forget")
@@ -107,14 +109,14 @@ def test_days_and_times_are_the_users(home: Path) -> None:
                     ("2026-11-25", "2026-11-25", 0),
                 ):
                     bounds = {"since": since, "until": until}
-                    found = await call(session, name, query="green tiles", **bounds)
+                    found = await call(session, name, question="green tiles", **bounds)
                     assert len(found["data"]) == count, (name, bounds)
                     assert all(row["ts"] == "2026-11-25T01:59:00Z" for row in found["data"])
-            asked = {"query": "green tiles"}
+            asked = {"question": "green tiles"}
             turns = text_of(await session.call_tool("recall_conversation", asked))
             assert "2026-11-24 17:59 -08:00" in turns
             assert ", 2026-11-24, user:" in text_of(await session.call_tool("recall", asked))
-            wrong = {"query": "tiles", "since": "2026-11-25", "until": "2026-11-24"}
+            wrong = {"question": "tiles", "since": "2026-11-25", "until": "2026-11-24"}
             said = await refusal(session, "recall", **wrong)
             assert "2026-11-24" in said
             assert "datetime" not in said
@@ -123,23 +125,79 @@ def test_days_and_times_are_the_users(home: Path) -> None:
 
 
 def test_the_listing_is_small(home: Path) -> None:
-    """Name, description and input schema of the listed tools take at most 1,600 tokens.
-
-    A token is four characters of compact JSON. Titles and hints, which most clients keep from the
-    model, come on top.
-    """
+    """The whole listing takes at most 1,600 tokens, and the instructions 300."""
 
     async def scenario() -> None:
         async with connected(home) as session:
-            listing = (await session.list_tools()).model_dump(
-                mode="json", by_alias=True, exclude_none=True
+            listed = await session.list_tools()
+            listing = listed.model_dump(mode="json", by_alias=True, exclude_none=True)["tools"]
+            assert token_cost(json.dumps(listing, separators=(",", ":"))) <= 1_600
+            assert token_cost(session.instructions or "") <= 300
+
+    run(scenario)
+
+
+def test_everything_named_is_listed(home: Path) -> None:
+    """A tool that the instructions, a description, a prompt, an answer or an error names, is there.
+
+    So are the ids in answers: each opens what it stands for, in full or shortened as it is shown.
+    """
+    long = "The harbour opens at seven. " * 90
+    with Memory.open(home, embedder="hashing") as memory:
+        memory.conversations.append_user("harbour-2026-11-chat", long)
+        memory.conversations.append_user("harbour-2026-11-chat", "The harbour closes at nine.")
+        memory.add_document(b"# Harbour\n\nThe harbour crane lifts two tons.", name="crane.md")
+        memory.ready()
+
+    async def scenario() -> None:
+        async with connected(home) as session:
+            tools = {tool.name: tool for tool in (await session.list_tools()).tools}
+            said = [session.instructions or "", *(t.model_dump_json() for t in tools.values())]
+            for prompt in (await session.list_prompts()).prompts:
+                given = {argument.name: "x" for argument in prompt.arguments or ()}
+                said.append((await session.get_prompt(prompt.name, given)).model_dump_json())
+
+            async def ask(tool: str, **arguments: Any) -> CallToolResult:
+                result = await session.call_tool(tool, arguments)
+                assert isinstance(result, CallToolResult)
+                said.append(result.model_dump_json())
+                return result
+
+            kept = await ask("store_memory", content="The harbour master is Ana.", path="master")
+            other = await ask("store_memory", content="The harbour master is now Bo.")
+            ids = [one.structured_content["data"]["id"] for one in (kept, other)]
+            found = await ask("recall", question="harbour", minConfidence=0, budget=9_000)
+            wholes: list[str] = []
+            shown = re.findall(
+                r"^\|- (?:memory|turn|document), ([^,:]+)", text_of(found), re.MULTILINE
             )
-        read_by_models = [
-            {name: tool[name] for name in ("name", "description", "inputSchema")}
-            for tool in listing["tools"]
-        ]
-        assert len(json.dumps(read_by_models, separators=(",", ":"))) / 4 <= 1_600
-        assert token_cost(json.dumps(listing["tools"], separators=(",", ":"))) <= 1_750
+            assert len(shown) >= 5
+            for hit, short in zip(found.structured_content["data"], shown, strict=True):
+                for handle in (hit["id"], short):
+                    opened = await ask("fetch", id=handle)
+                    assert not opened.is_error, opened
+                    whole = opened.structured_content["text"]
+                    assert set(hit["snippet"].strip(" …").split()) <= set(whole.split())
+                    wholes.append(whole)
+            assert long in wholes
+            pair = {"id": ids[1][-8:], "otherId": ids[0][-8:]}
+            for tool, arguments in (
+                ("recall", {"question": "what is the moon made of?"}),
+                ("recall_memory", {"question": "harbour master"}),
+                ("update_memory", {"id": ids[0], "content": "x", "dryRun": True}),
+                ("settle_contradiction", {**pair, "verdict": "both_hold"}),
+                ("settle_contradiction", {**pair, "verdict": "both_hold"}),
+                ("recall_context", {"focus": "harbour"}),
+                ("warm_up", {}),
+                ("deep_recall", {"question": "how often did we speak of the harbour?"}),
+                ("save_diary", {"summary": "Spoke of the harbour."}),
+                ("forget", {"id": ids[0], "dryRun": True}),
+                ("forget", {"id": ids[0]}),
+                *((tool, arguments) for tool, arguments, _ in BAD if tool in DEFAULT),
+            ):
+                await ask(tool, **arguments)
+            names = {name for name in documented_tools() if "_" in name}
+            assert {name for name in names if name in " ".join(said)} <= tools.keys()
 
     run(scenario)
 
@@ -153,8 +211,8 @@ def test_a_kept_secret_is_masked_for_a_model(home: Path) -> None:
     async def scenario() -> None:
         async with connected(home, "--tools", "all") as session:
             answers = [
-                await call(session, "recall", query="wifi password of the hut"),
-                await call(session, "recall_memory", query="wifi password of the hut"),
+                await call(session, "recall", question="wifi password of the hut"),
+                await call(session, "recall_memory", question="wifi password of the hut"),
                 await call(session, "search", query="wifi password of the hut"),
                 await call(session, "forget", id=kept, dryRun=True),
             ]
@@ -180,12 +238,12 @@ def test_one_tool_finds_everything_within_the_callers_budget(home: Path) -> None
             kept = await call(
                 session, "store_memory", content="Kestrels eat voles.", path="birds.food"
             )
-            found = await call(session, "recall", query="what do kestrels eat?", budget=100)
+            found = await call(session, "recall", question="what do kestrels eat?", budget=100)
             (hit,) = found["data"]
             assert (hit["kind"], hit["snippet"]) == ("memory", "Kestrels eat voles.")
             assert "text" not in hit
             # A path is searched too.
-            named = await call(session, "recall_memory", query="birds food")
+            named = await call(session, "recall_memory", question="birds food")
             assert [one["id"] for one in named["data"]] == [kept["data"]["id"]]
             short = kept["data"]["id"][-8:]
             tried = await call(session, "update_memory", id=short, content="x", dryRun=True)
@@ -199,9 +257,9 @@ def test_one_tool_finds_everything_within_the_callers_budget(home: Path) -> None
                 "Kestrels eat mice.",
                 "Kestrels eat voles.",
             ]
-            assert (await call(session, "recall", query="what do kestrels eat?"))["data"]
+            assert (await call(session, "recall", question="what do kestrels eat?"))["data"]
             assert (await call(session, "forget", id=fresh))["data"]["count"] == 2
-            assert not (await call(session, "recall", query="what do kestrels eat?"))["data"]
+            assert not (await call(session, "recall", question="what do kestrels eat?"))["data"]
             assert "nothing" in await refusal(session, "forget", id="nothing")
             assert "nothing to change" in await refusal(session, "update_memory", id=fresh)
 
@@ -223,11 +281,11 @@ def test_a_client_that_reads_only_text_gets_the_same_json(home: Path) -> None:
                 payload=payload,
             )
             for query in ("prefers vitest over jest", "zebra migration in Kenya"):
-                result = await session.call_tool("recall_memory", {"query": query})
+                result = await session.call_tool("recall_memory", {"question": query})
                 assert isinstance(result, CallToolResult)
                 assert json.loads(text_of(result)) == result.structured_content
                 assert len(text_of(result).splitlines()) == 1
-            result = await session.call_tool("recall_memory", {"query": "vitest over jest"})
+            result = await session.call_tool("recall_memory", {"question": "vitest over jest"})
             assert isinstance(result, CallToolResult)
             (row,) = json.loads(text_of(result))["data"]
             assert (row["path"], row["payload"]) == ("user.preferences.testing", payload)
@@ -246,7 +304,7 @@ def test_the_text_of_a_long_memory_is_the_passage_that_answers(home: Path) -> No
         async with connected(home) as session:
             await call(session, "store_memory", content=long)
             result = await session.call_tool(
-                "recall_memory", {"query": "how is the turbine cooled"}
+                "recall_memory", {"question": "how is the turbine cooled"}
             )
             assert isinstance(result, CallToolResult)
             (whole,) = result.structured_content["data"]
@@ -281,7 +339,7 @@ def test_the_formula_alone_can_be_asked_for(home: Path) -> None:
             scores = set()
             for mode, ids in wanted.items():
                 rows = (
-                    await call(session, "recall_memory", query=question, mode=mode, minScore=0)
+                    await call(session, "recall_memory", question=question, mode=mode, minScore=0)
                 )["data"]
                 assert [row["id"] for row in rows] == ids
                 scores.add(rows[0]["score"])
@@ -290,7 +348,7 @@ def test_the_formula_alone_can_be_asked_for(home: Path) -> None:
                     assert rows[0]["score"] == pytest.approx(factors, abs=1e-5)
                     assert rows[0]["reinforcement"] == pytest.approx(1 + math.log(3), abs=1e-5)
             assert len(scores) == 3
-            assert "mode" in await refusal(session, "recall_memory", query="x", mode="seed")
+            assert "mode" in await refusal(session, "recall_memory", question="x", mode="seed")
 
     run(scenario)
 
@@ -303,10 +361,10 @@ def test_what_has_nothing_in_common_stays_out(home: Path) -> None:
             for text in ("Ada drinks tea in the evening", "Bob drinks coffee"):
                 await call(session, "store_memory", content=text, category="drinks")
             far = "tea, or the migration of zebras in Kenya, or the roofs of Ghent, or walnuts?"
-            found = (await call(session, "recall_memory", query=far))["data"]
+            found = (await call(session, "recall_memory", question=far))["data"]
             assert [hit["text"][:3] for hit in found] == ["Ada"]
             for more in ({"minScore": 0}, {"filters": {"category": "drinks"}}):
-                found = (await call(session, "recall_memory", query=far, **more))["data"]
+                found = (await call(session, "recall_memory", question=far, **more))["data"]
                 assert [hit["text"][:3] for hit in found] == ["Ada", "Bob"]
                 assert found[0]["score"] > 0
                 assert found[1]["score"] == 0
@@ -332,7 +390,7 @@ def test_what_is_stored_is_recalled_in_the_form_of_the_seed(home: Path) -> None:
             assert kept["data"]["action"] == "added"
             query = "does the user prefer vitest or jest?"
             wanted = {"AND": [{"category": "development"}, {"tags": {"contains": "testing"}}]}
-            found = await call(session, "recall_memory", query=query, topK=3, filters=wanted)
+            found = await call(session, "recall_memory", question=query, topK=3, filters=wanted)
             assert found["success"] is True
             assert found["degraded"] == []
             assert found["timestamp"] > 1_700_000_000_000
@@ -341,9 +399,11 @@ def test_what_is_stored_is_recalled_in_the_form_of_the_seed(home: Path) -> None:
             assert hit["path"] == "user.preferences.testing"
             assert hit["payload"] == {"framework": "vitest"}
             assert 0.5 <= hit["score"] <= 1
-            other = await call(session, "recall_memory", query=query, filters={"category": "food"})
+            other = await call(
+                session, "recall_memory", question=query, filters={"category": "food"}
+            )
             assert other["data"] == []
-            far = await call(session, "recall_memory", query="the weather on Mars", minScore=0.5)
+            far = await call(session, "recall_memory", question="the weather on Mars", minScore=0.5)
             assert far["data"] == []
             again = await call(session, "store_memory", content="Staging key AKIAIOSFODNN7EXAMPLE.")
             assert again["data"]["redacted"]
@@ -370,10 +430,10 @@ def test_every_tool_makes_its_round(home: Path) -> None:
             ]
             saved = await do("save_turns", conversationId="chat", turns=turns)
             assert saved == {"conversation_id": "chat", "kept": 2, "known": 0, "jobs": 0}
-            hits = await do("recall_conversation", query="staging database port", topK=1)
+            hits = await do("recall_conversation", question="staging database port", topK=1)
             assert hits[0]["text"] == turns[0]["text"]
             memory = await do("store_memory", content="Staging is redeployed every Tuesday.")
-            assert (await do("recall_memory", query="when is staging redeployed?"))[0]["id"] == (
+            assert (await do("recall_memory", question="when is staging redeployed?"))[0]["id"] == (
                 memory["id"]
             )
             note = await do("observe", text="The port is set in settings.py", kind="decision")
@@ -383,10 +443,10 @@ def test_every_tool_makes_its_round(home: Path) -> None:
             warm = await do("warm_up", topic="ports")
             assert [one["id"] for one in warm["diary"]] == [diary["id"]]
             assert [one["id"] for one in warm["decisions"]] == [note["id"]]
-            deep = await do("deep_recall", query="how often was the port of staging named?")
+            deep = await do("deep_recall", question="how often was the port of staging named?")
             assert "chat#0" in {source["id"] for source in deep["sources"]}
             assert "Counted without a model" in deep["note"]
-            blind = await do("deep_recall", query="why is the logo green?")
+            blind = await do("deep_recall", question="why is the logo green?")
             assert "ANAPHORA_MODEL" in blind["note"]
             assert [gap["id"] for gap in await do("gaps")] == [blind["gap_id"]]
             results = (await do("search", query="staging"))["results"]
@@ -394,7 +454,7 @@ def test_every_tool_makes_its_round(home: Path) -> None:
             fetched = await do("fetch", id="turn:chat#0")
             assert fetched["text"] == turns[0]["text"]
             assert (await do("fetch", id=f"memory:{memory['id']}"))["id"].endswith(memory["id"])
-            (first, *_) = await do("recall", query="when is staging redeployed?")
+            (first, *_) = await do("recall", question="when is staging redeployed?")
             assert first["id"] == memory["id"]
             await do("update_memory", id=memory["id"], tags=["ops"])
             other = await do("store_memory", content="Staging is redeployed every Thursday.")
@@ -410,32 +470,40 @@ def test_every_tool_makes_its_round(home: Path) -> None:
             assert (gone["count"], gone["ids"]) == (1, [memory["id"]])
             for one in (note, diary):
                 assert (await do("forget", id=one["id"]))["count"] == 1
-            assert await do("recall_memory", query="when is staging redeployed?") == []
+            assert await do("recall_memory", question="when is staging redeployed?") == []
 
     run(scenario)
     assert called == documented_tools().keys()
 
 
 BAD: list[tuple[str, dict[str, Any], str]] = [
-    ("recall_memory", {}, "query"),
-    ("recall_memory", {"query": ""}, "query"),
-    ("recall_memory", {"query": 7}, "query"),
-    ("recall_memory", {"query": "x", "topK": 0}, "topK"),
-    ("recall_memory", {"query": "x", "topK": "three"}, "topK"),
-    ("recall_memory", {"query": "x", "top_k": 3}, "top_k"),
-    ("recall_memory", {"query": "x", "filters": {"color": "red"}}, "filters.color"),
-    ("recall_memory", {"query": "x", "filters": ["tags"]}, "filters"),
+    ("recall_memory", {}, "question"),
+    ("recall_memory", {"question": ""}, "question"),
+    ("recall_memory", {"question": 7}, "question"),
+    ("recall_memory", {"question": "x", "topK": 0}, "topK"),
+    ("recall_memory", {"question": "x", "topK": "three"}, "topK"),
+    ("recall_memory", {"question": "x", "top_k": 3}, "top_k"),
+    ("recall_memory", {"question": "x", "filters": {"color": "red"}}, "filters.color"),
+    ("recall_memory", {"question": "x", "filters": ["tags"]}, "filters"),
     ("store_memory", {"content": "x", "type": "eternal"}, "type"),
     ("store_memory", {"content": "x", "tags": ["a", 1]}, "tags[1]"),
     ("store_memory", {"content": "x", "supersedes": "nothing"}, "nothing"),
     ("recall_context", {"focus": "x", "project": "unheard-of"}, "unheard-of"),
-    ("deep_recall", {"query": "x", "scope": "yesterday"}, "scope"),
+    ("deep_recall", {"question": "x", "scope": "yesterday"}, "scope"),
     ("save_turns", {"conversationId": "c", "turns": [{"role": "user"}]}, "turns[0]"),
     ("save_turns", {"conversationId": "../c", "turns": []}, "conversation"),
     ("observe", {"text": "x", "importance": 9}, "importance"),
     ("forget", {}, "id"),
-    ("fetch", {"id": "turn:none#4"}, "none#4"),
-    ("fetch", {"id": "what"}, "id"),
+    ("fetch", {"id": "turn:none#4"}, "none"),
+    ("fetch", {"id": "what"}, "what"),
+    ("recall", {"question": " \n"}, "question"),
+    ("recall", {"question": "x", "query": "y"}, "query"),
+    ("store_memory", {"content": "x", "query": "y"}, "query"),
+    ("recall", {"question": "x", "topK": 10**9}, "topK"),
+    ("recall", {"question": "x", "budget": -1}, "budget"),
+    ("recall", {"question": ["x"]}, "question"),
+    ("forget", {"id": "no-such-id"}, "no-such-id"),
+    ("settle_contradiction", {"id": "a", "otherId": "b", "verdict": "replaces"}, "'a'"),
     ("store_memory", {"content": "word " * 20_000}, "at most 65,536, it has 100,000"),
 ]
 
@@ -453,7 +521,13 @@ def test_bad_arguments_are_named(home: Path) -> None:
             with pytest.raises(MCPError, match="no_such_tool"):
                 await session.call_tool("no_such_tool", {})
             # What a client leaves out, some send as null.
-            await call(session, "recall_memory", query="x", topK=None, filters=None)
+            await call(session, "recall_memory", question="x", topK=None, filters=None)
+            # The former name of a question is taken, and not listed.
+            for listed in (await session.list_tools()).tools:
+                name = {"question", "query"} & listed.input_schema["properties"].keys()
+                if name:
+                    assert name == ({"query"} if listed.name == "search" else {"question"})
+                    await call(session, listed.name, **{min({"question", "query"} - name): "x"})
 
     run(scenario)
 
@@ -466,7 +540,7 @@ def test_remembered_words_are_marked_as_data(home: Path) -> None:
     async def scenario() -> None:
         async with connected(home) as session:
             await call(session, "store_memory", content=trap)
-            question = {"query": "deploys on Friday"}
+            question = {"question": "deploys on Friday"}
             result = await session.call_tool("recall_memory", question)
             assert isinstance(result, CallToolResult)
             assert result.structured_content["data"][0]["text"] == trap
@@ -499,7 +573,9 @@ def test_text_that_no_wire_can_carry_stops_nothing(home: Path) -> None:
     async def scenario() -> None:
         async with connected(home) as session:
             for _ in range(2):
-                found = await call(session, "recall_memory", query="broken emoji of the login page")
+                found = await call(
+                    session, "recall_memory", question="broken emoji of the login page"
+                )
                 assert found["data"][0]["text"] == "The broken emoji \ufffd of the login page."
 
     run(scenario)
@@ -588,20 +664,23 @@ def test_a_new_session_is_told_what_was_stored_and_nothing_about_mars(home: Path
                 "We decided to use PostgreSQL for the queue.",
             ):
                 await call(session, "store_memory", content=text)
-            found = await call(session, "recall_memory", query="which test runner")
+            found = await call(session, "recall_memory", question="which test runner")
             assert "vitest" in found["data"][0]["text"]
             assert found["confidence"] > 0.05
-            far = await call(session, "recall_memory", query="who was the first person on Mars?")
+            far = await call(session, "recall_memory", question="who was the first person on Mars?")
             assert far["data"] == []
             assert "minConfidence 0 shows the nearest" in far["notices"][0]
             near = await call(
-                session, "recall_memory", query="who was the first person on Mars?", minConfidence=0
+                session,
+                "recall_memory",
+                question="who was the first person on Mars?",
+                minConfidence=0,
             )
             assert near["data"]
             turns = [{"role": "user", "text": "Tea, please."}]
             await call(session, "save_turns", conversationId="c", turns=turns)
             for since, answered in (("2020-01-01", 1), ("2099-01-01", 0)):
-                said = await call(session, "recall_conversation", query="tea", since=since)
+                said = await call(session, "recall_conversation", question="tea", since=since)
                 assert len(said["data"]) == answered
             assert said["notices"] == ["nothing was said since 2099-01-01"]
         async with connected(home, embedder="minilm") as session:
@@ -620,7 +699,10 @@ def test_with_the_bundled_model_the_first_question_is_answered(home: Path) -> No
     async def scenario() -> None:
         async with connected(home, embedder="minilm") as session:
             kept = await call(session, "store_memory", content="The user's dog is called Biscuit.")
-            found = await call(session, "recall_memory", query="what is the name of my dog?")
+            asked = {"question": "what is the name of my dog?"}
+            short = await session.call_tool("recall_memory", asked)
+            assert token_cost(text_of(short)) <= 90
+            found = await call(session, "recall_memory", question="what is the name of my dog?")
             assert [hit["id"] for hit in found["data"]] == [kept["data"]["id"]]
             assert found["degraded"] == []
 

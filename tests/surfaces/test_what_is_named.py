@@ -263,7 +263,7 @@ def test_a_conversation_that_is_not_there(somewhere: Path) -> None:
     async def scenario() -> None:
         async with connected(home) as session:
             for tool in ("recall_conversation", "deep_recall"):
-                said = await refusal(session, tool, query="port", conversationId="nope")
+                said = await refusal(session, tool, question="port", conversationId="nope")
                 assert said == "no conversation with id 'nope'"
 
     anyio.run(scenario)
@@ -272,12 +272,11 @@ def test_a_conversation_that_is_not_there(somewhere: Path) -> None:
 def test_errors_of_tools_speak_of_their_own_arguments(somewhere: Path) -> None:
     """What a tool refuses is named as its schema has it, though the facade says it otherwise."""
     facade = {
-        "recall_memory": {"question": "query", "top_k": "topK", "min_score": "minScore"},
+        "recall_memory": {"top_k": "topK", "min_score": "minScore"},
         "store_memory": {"text": "content", "payload.a": "payload.a", "supersedes": "supersedes"},
         "recall_conversation": {"conversation id": "conversationId", "budget": "budget"},
         "recall_context": {"include_sources": "includeSources", "focus[1]": "focus[1]"},
         "deep_recall": {
-            "question": "query",
             "conversation_id": "conversationId",
             "include_memory": "includeMemory",
         },
@@ -291,10 +290,14 @@ def test_errors_of_tools_speak_of_their_own_arguments(somewhere: Path) -> None:
     async def scenario() -> None:
         async with connected(somewhere / "home", "--tools", "all") as session:
             for tool, arguments, begins in (
-                ("recall_conversation", {"query": "x", "conversationId": "a/b"}, "conversationId:"),
-                ("deep_recall", {"query": "x", "conversationId": "a/b"}, "conversationId:"),
-                ("deep_recall", {"query": "x", "scope": "current_session"}, "conversationId:"),
-                ("deep_recall", {"query": " "}, "query:"),
+                (
+                    "recall_conversation",
+                    {"question": "x", "conversationId": "a/b"},
+                    "conversationId:",
+                ),
+                ("deep_recall", {"question": "x", "conversationId": "a/b"}, "conversationId:"),
+                ("deep_recall", {"question": "x", "scope": "current_session"}, "conversationId:"),
+                ("deep_recall", {"question": " "}, "question:"),
                 ("store_memory", {"content": " "}, "content:"),
                 ("save_turns", {"conversationId": "..", "turns": []}, "conversationId:"),
             ):

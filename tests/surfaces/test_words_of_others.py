@@ -190,14 +190,14 @@ def check_marked(text: str, where: str) -> None:
 
 QUESTION: Final = "heron nest"
 CALLS: Final[tuple[tuple[str, dict[str, Any]], ...]] = (
-    ("recall", {"query": QUESTION, "minConfidence": 0, "topK": 20, "budget": 20_000}),
-    ("recall_memory", {"query": QUESTION, "minScore": 0, "topK": 20}),
-    ("recall_conversation", {"query": QUESTION, "topK": 20, "budget": 20_000}),
+    ("recall", {"question": QUESTION, "minConfidence": 0, "topK": 20, "budget": 20_000}),
+    ("recall_memory", {"question": QUESTION, "minScore": 0, "topK": 20}),
+    ("recall_conversation", {"question": QUESTION, "topK": 20, "budget": 20_000}),
     ("recall_context", {"focus": QUESTION, "budget": 8_000, "includeSources": True}),
     ("recall_context", {"focus": QUESTION}),
     ("warm_up", {}),
     ("warm_up", {"topic": QUESTION}),
-    ("deep_recall", {"query": QUESTION, "scope": "all_sessions"}),
+    ("deep_recall", {"question": QUESTION, "scope": "all_sessions"}),
     ("gaps", {"status": "open"}),
     ("contradictions", {}),
     ("store_memory", {"content": f"The heron's nest is empty. {WORD}"}),

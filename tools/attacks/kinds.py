@@ -462,8 +462,9 @@ def odd_requests(folder: Path) -> None:
 
         post({"jsonrpc": "2.0", "method": "notifications/initialized"})
         for arguments in (
-            '{"query":' + "[" * 100_000 + "]" * 100_000 + "}", '{"query":"x","topK":Infinity}',
-            '{"query":"x","topK":' + "9" * 5_000 + "}", '{"query":"\\ud800"}', "[]", '"x"',
+            '{"question":' + "[" * 100_000 + "]" * 100_000 + "}",
+            '{"question":"x","topK":Infinity}',
+            '{"question":"x","topK":' + "9" * 5_000 + "}", '{"question":"\\ud800"}', "[]", '"x"',
         ):  # fmt: skip
             status, _, words = post(call(arguments))
             assert status in {200, 400}, status
@@ -473,7 +474,7 @@ def odd_requests(folder: Path) -> None:
             with suppress(OSError), socket.create_connection(("127.0.0.1", port), 30) as caller:
                 caller.sendall(raw)
                 caller.recv(1_000)
-        status, _, words = post(call('{"query":"heron"}'))
+        status, _, words = post(call('{"question":"heron"}'))
         assert status == 200
         assert b"wades" in words
     damaged = folder / "damaged"

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
+from anaphora.ingest.secrets.masking import mask_text
 from anaphora.values.conversations import ImportProblem
 
 UNKNOWN: Final = "no importer recognises this file"
@@ -27,7 +28,8 @@ class Problems:
     def add(self, problem: ImportProblem) -> bool:
         """Keep a problem, or count it; whether it was kept."""
         if len(self.kept) < self.most:
-            self.kept.append(problem)
+            # A reader may quote what it cannot read.
+            self.kept.append(replace(problem, reason=mask_text(problem.reason)))
             return True
         self._more += 1
         self._last = problem.path

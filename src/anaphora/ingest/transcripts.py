@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from anaphora.errors import InvalidInput, StoreError, UnknownFormat
+from anaphora.ingest.secrets.masking import mask_text
 from anaphora.store.disk import make_directory
 from anaphora.values.conversations import ImportProblem, ImportReport
 
@@ -93,7 +94,7 @@ class TranscriptWatch:
                 # A transcript of another program, or one that has no message yet.
                 pass
             except InvalidInput as error:
-                problems.append(ImportProblem(str(path), "", str(error)))
+                problems.append(ImportProblem(str(path), "", mask_text(str(error))))
             files += 1
             self._stamps[_digest_path(path)] = stamp
             if report is not None:

@@ -19,6 +19,7 @@ from contextlib import contextmanager, suppress
 from datetime import datetime
 from typing import Any, Final
 
+from anaphora.ingest.secrets.masking import mask_text
 from anaphora.system.incidents import STOPS, describe, report
 from anaphora.text.display import one_line
 
@@ -43,7 +44,7 @@ class LineHandler(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Write the record; errors in writing are ignored."""
         with suppress(Exception):
-            message = one_line(_message(record).partition("\n")[0], _LINE)
+            message = one_line(mask_text(_message(record).partition("\n")[0]), _LINE)
             error = record.exc_info[1] if record.exc_info else None
             if error is not None and not isinstance(error, STOPS):
                 incident = report(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -19,6 +20,7 @@ from anaphora.text.display import visible_json
 from anaphora.text.shown_times import shown_zone
 from anaphora.values import json_codec
 from anaphora.values.conversations import Recall, Turn, TurnHit
+from anaphora.values.memories import Forgotten, MemoryRecord
 from anaphora.values.namespaces import NamespaceAccess
 
 if TYPE_CHECKING:
@@ -56,9 +58,11 @@ def plain(value: Any) -> Any:
     return json_codec.plain(value, _scalar, _members)
 
 
-def dumps(value: Any, *, indent: int | None = 2) -> str:
+def dumps(value: Any, *, indent: int | None = 2, compact: bool = False) -> str:
     """`value` as JSON text that is safe for terminals: control characters are escaped."""
-    return visible_json(json.dumps(plain(value), ensure_ascii=False, indent=indent))
+    separators = (",", ":") if compact else None
+    json_text = json.dumps(plain(value), ensure_ascii=False, indent=indent, separators=separators)
+    return visible_json(json_text)
 
 
 def time_of(
@@ -165,6 +169,21 @@ def recalled_turns(
         # A conversation with hits exists; only otherwise it has to be looked up.
         refuse_unknown(memory, conversation_id)
     return recall
+
+
+def would_forget(memory: Memory, report: Forgotten, most: int | None = None) -> list[MemoryRecord]:
+    """The first `most` memories that would be forgotten; of a document only its id is known."""
+    records = []
+    for record_id in report.ids[:most]:
+        with suppress(NotFound):
+            records.append(memory.get(record_id))
+    return records
+
+
+def named_in(report: Forgotten, records: Sequence[MemoryRecord]) -> dict[str, Any]:
+    """The JSON form of what would be forgotten, with the words of these records."""
+    memories = [{"id": record.id, "text": record.text} for record in records]
+    return {**plain(report), "memories": memories}
 
 
 def refuse_unknown(memory: Memory, conversation_id: str | None) -> None:

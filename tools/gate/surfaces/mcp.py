@@ -144,7 +144,7 @@ def check_mcp(environment: Environment, report: Report) -> None:
             names = [tool["name"] for tool in session.request("tools/list")["result"]["tools"]]
             must({"store_memory", "recall"} <= set(names), f"listed: {names}")
             session.call("store_memory", content="The harbour office closes at half past five.")
-            rows = session.call("recall", query="until when is the harbour office open?")
+            rows = session.call("recall", question="until when is the harbour office open?")
             must("half past five" in json.dumps(rows), f"recalled {rows}")
         with report.check("an unknown tool is refused, not crashed on"):
             response = session.request("tools/call", name="no_such_tool", arguments={})

@@ -47,12 +47,12 @@ def _store_memory(session: Session) -> None:
 
 @_sample("recall")
 def _recall(session: Session) -> None:
-    _has("5433", session.call("recall", query="which port is staging on?", kinds=["memory"]))
+    _has("5433", session.call("recall", question="which port is staging on?", kinds=["memory"]))
 
 
 @_sample("recall_memory")
 def _recall_memory(session: Session) -> None:
-    (hit,) = session.call("recall_memory", query="which port is staging on?", topK=1)
+    (hit,) = session.call("recall_memory", question="which port is staging on?", topK=1)
     must((hit["id"], hit["text"]) == (session.noted["port"], _PORT), hit)
 
 
@@ -63,7 +63,7 @@ def _update_memory(session: Session) -> None:
     )
     must(changed["action"] in {"superseded", "updated"}, changed)
     session.noted["port"] = changed["id"]
-    _has("6000", session.call("recall_memory", query="which port is staging on?", topK=1))
+    _has("6000", session.call("recall_memory", question="which port is staging on?", topK=1))
 
 
 @_sample("save_turns")
@@ -76,7 +76,7 @@ def _save_turns(session: Session) -> None:
 @_sample("recall_conversation")
 def _recall_conversation(session: Session) -> None:
     hits = session.call(
-        "recall_conversation", query="when does the ferry leave?", conversationId="travel"
+        "recall_conversation", question="when does the ferry leave?", conversationId="travel"
     )
     must(hits[0]["text"] == _FERRY, hits)
 
@@ -117,11 +117,11 @@ def _warm_up(session: Session) -> None:
 @_sample("deep_recall")
 def _deep_recall(session: Session) -> None:
     answer = session.call(
-        "deep_recall", query="how often did we talk about the ferry?", scope="all_sessions"
+        "deep_recall", question="how often did we talk about the ferry?", scope="all_sessions"
     )
     must(answer["sources"], answer)
     unknown = "which colour has the embassy of Zanzibar?"
-    session.call("deep_recall", query=unknown, scope="all_sessions")
+    session.call("deep_recall", question=unknown, scope="all_sessions")
 
 
 @_sample("gaps")
@@ -169,5 +169,5 @@ def _fetch(session: Session) -> None:
 def _forget(session: Session) -> None:
     forgotten = session.call("forget", id=session.noted["port"])
     must(forgotten["count"] >= 1, forgotten)
-    rows = session.call("recall_memory", query="which port is staging on?")
+    rows = session.call("recall_memory", question="which port is staging on?")
     must("6000" not in json.dumps(rows), f"forgotten, and still recalled: {rows}")

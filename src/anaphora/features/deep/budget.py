@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
-from anaphora.errors import InvalidInput
+from anaphora.errors import InvalidInput, ModelError
 from anaphora.features.deep.models.base import prompt_tokens
 from anaphora.features.deep.values import Budget, CostSnapshot, TokenCount
 from anaphora.ingest.secrets.masking import mask_text
@@ -160,8 +160,11 @@ class Meter:
         try:
             safe = [replace(message, text=mask_text(message.text)) for message in messages]
             reply = model.ask(safe, max_output=claim.max_output, timeout=seconds)
-        except BaseException:
+        except BaseException as error:
             self.release(claim)
+            if isinstance(error, ModelError):
+                # Whatever model it is: its server may quote a key, or what was sent to it.
+                error.args = (mask_text(str(error)),)
             raise
         self.settle(claim, reply)
         return reply

@@ -85,12 +85,10 @@ TOOLS: Final = (
         "deep_recall",
         deep_recall,
         80,
-        "Answer from the whole history",
-        "For questions that one search cannot answer (how often, when first, everything about): "
-        "the user's model, if there is one, searches with its own code; else a count or the best "
-        "evidence.",
+        "What one search cannot answer: how often, when first, everything about something. "
+        "Without a model of the user's it counts, or gives the best evidence.",
         {
-            "query": text("", minLength=1),
+            "question": text(""),
             **arguments(
                 Memory.deep_recall,
                 "scope conversation_id include_memory",
@@ -113,18 +111,15 @@ TOOLS: Final = (
                 "answer sources complete supported shortcut? cached? gap_id? note? degraded?",
             )
         ),
-        required=("query",),
+        required=("question",),
         # It may register a gap, and a model that the user configured may cost money.
         read_only=False,
-        idempotent=False,
         long=True,
-        aliases={"query": "question"},
     ),
     Tool(
         "gaps",
         gaps,
         160,
-        "Questions without an answer",
         "What was asked and could not be answered, the most asked first.",
         arguments(Memory.gaps, "status", {"status": {"description": ""}}),
         enveloped_rows(result(Gap, "id question asked?")),

@@ -25,7 +25,7 @@ from anaphora.surfaces.wire import plain
 
 NOTHING_YET: Final = "Nothing is stored yet that a new session should know."
 
-_PROJECT: Final = "Name or folder (default: the open one, else all)."
+_PROJECT: Final = "Name or folder; default: the open one, else all."
 
 
 def recall_context(memory: Memory, arguments: Arguments, context: CallContext) -> Answer:
@@ -74,9 +74,7 @@ TOOLS: Final = (
         "recall_context",
         recall_context,
         60,
-        "Recall context for a task",
-        "For a task in a project: files and symbols to look at first and why, notes, decisions, "
-        "relations, and how far to trust it.",
+        "For a task in a project: files and symbols to look at first, notes, decisions, relations.",
         {
             "focus": {
                 "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}],
@@ -107,16 +105,12 @@ TOOLS: Final = (
         "warm_up",
         warm_up,
         70,
-        "Start a session",
-        "What a new session should know: the user's core block, rules, decisions, changes, last "
-        "sessions, the project's shape. Call it once, at the start.",
+        "What a new session should know: core block, rules, decisions, changes, last sessions, "
+        "the project's shape.",
         arguments(
             Memory.warm_up,
             "topic project",
-            {
-                "topic": {"description": "What the session is about."},
-                "project": {"description": "As in recall_context."},
-            },
+            {"topic": {"description": ""}, "project": {"description": ""}},
         ),
         enveloped(
             result(
@@ -132,31 +126,28 @@ TOOLS: Final = (
         "save_diary",
         save_diary,
         90,
-        "Save a diary entry",
         "What was done, learned, and is next, in 80 to 160 words: the next session reads it.",
         {
-            "summary": text("", minLength=1, maxLength=65_536),
+            "summary": text("", maxLength=65_536),
             **arguments(
                 Memory.write_diary,
                 "subject tags project",
                 {
                     "subject": {"description": ""},
                     "tags": {"description": ""},
-                    "project": {"description": "As in recall_context."},
+                    "project": {"description": ""},
                 },
             ),
         },
         enveloped(result(DiaryEntry, "id redacted")),
         required=("summary",),
         read_only=False,
-        idempotent=False,
         in_project=True,
     ),
     Tool(
         "observe",
         observe,
         110,
-        "Note something about the project",
         "Store a note for later tasks in this project: a decision, a constraint, a blocker, an "
         "insight about the code. A decision may supersede an older one.",
         arguments(
@@ -174,7 +165,6 @@ TOOLS: Final = (
         required=("text",),
         by_default=False,
         read_only=False,
-        idempotent=False,
         in_project=True,
     ),
 )

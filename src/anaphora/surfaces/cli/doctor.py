@@ -11,6 +11,7 @@ import typer
 from rich.text import Text
 
 from anaphora.container.feature import load, registered
+from anaphora.ingest.secrets.masking import mask
 from anaphora.surfaces.cli.grammar import NAMESPACE
 from anaphora.surfaces.cli.options import Json
 from anaphora.surfaces.cli.output import PARTS, console, emit, styled
@@ -54,6 +55,7 @@ def doctor(
             if feature.cli.checks
             for finding in load(feature.cli.checks)(command.program)
         ]
+    findings = mask(findings)
     first_problem = next((finding for finding in findings if not finding.ok), None)
     if as_json:
         emit({"ok": first_problem is None, "checks": findings, "first": first_problem})

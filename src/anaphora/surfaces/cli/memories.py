@@ -35,7 +35,7 @@ from anaphora.surfaces.cli.output import (
 )
 from anaphora.surfaces.cli.recall import WHEN
 from anaphora.surfaces.cli.where import open_memory, resolve_turn
-from anaphora.surfaces.wire import counted, must_exist, time_of
+from anaphora.surfaces.wire import counted, must_exist, named_in, time_of, would_forget
 from anaphora.system.repositories import repository_of
 from anaphora.text.display import one_line
 from anaphora.text.short_ids import short_id
@@ -461,7 +461,8 @@ def forget(
             if len(would.ids) > SHOWN_IDS:
                 console().print(styled(f"… and {len(would.ids) - SHOWN_IDS} more", "dim"))
         if dry_run:
-            present(would, f"would forget {would.count}; nothing was changed", as_json=as_json)
+            named = named_in(would, would_forget(memory, would) if as_json else ())
+            present(named, f"would forget {would.count}; nothing was changed", as_json=as_json)
             return
         question = f"{'Erase' if now else 'Forget'} {counted(would.count, 'memory', 'memories')}?"
         if would.count and not (yes or as_json or confirmed(question)):

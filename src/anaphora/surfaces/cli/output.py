@@ -112,8 +112,7 @@ def exit_code(error: AnaphoraError) -> int:
 def show_error(error: AnaphoraError) -> None:
     """Print the error in one line on standard error, and what to do about it in another."""
     terminal = console(stderr=True)
-    message = one_line(str(error), ERROR_CHARACTERS)
-    terminal.print(Text("anaphora:", "red").append(f" {message}", "none"))
+    terminal.print(Text("anaphora:", "red").append(f" {_failure_words(error)}", "none"))
     if step := further_step(error):
         terminal.print(styled(f"  next: {step}", "dim"))
 
@@ -225,5 +224,12 @@ def show_notices(notices: Sequence[str]) -> None:
 def show_degraded(parts: Sequence[Degraded]) -> None:
     """Print what was unavailable on standard error, so that a pipe gets only the answer."""
     for part in parts:
-        message = one_line(str(part), ERROR_CHARACTERS)
+        message = _failure_words(part)
         console(stderr=True).print(Text("note:", "yellow").append(f" {message}", "none"))
+
+
+def _failure_words(failure: AnaphoraError | Degraded) -> str:
+    """What failed, in one line; a model, a server or a file may quote a secret in it."""
+    from anaphora.ingest.secrets.masking import mask_text
+
+    return one_line(mask_text(str(failure)), ERROR_CHARACTERS)

@@ -7,19 +7,25 @@ The calls run in a worker thread with validated arguments, and raise the facade'
 
 from __future__ import annotations
 
-from contextlib import suppress
-from dataclasses import replace
+from dataclasses import MISSING, fields, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from anaphora.errors import InvalidInput, NotFound
 from anaphora.ingest.live_turns import extend_by_new
-from anaphora.ingest.secrets.masking import mask
+from anaphora.ingest.secrets.masking import mask, mask_handle
 from anaphora.surfaces.mcp_server import render
 from anaphora.surfaces.mcp_server.tool import Answer, Arguments, CallContext
-from anaphora.surfaces.wire import plain, recalled_turns, times_between
+from anaphora.surfaces.wire import (
+    named_in,
+    plain,
+    recalled_turns,
+    times_between,
+    would_forget,
+)
 from anaphora.system.repositories import repository_of
 from anaphora.values.conversations import READ_AWAITED, NewTurn, Recall
-from anaphora.values.memories import MemoryRecord
+from anaphora.values.memories import NewMemory
+from anaphora.values.search import SearchHit
 
 if TYPE_CHECKING:
     from anaphora.api.memory import Memory
@@ -27,11 +33,18 @@ if TYPE_CHECKING:
 NOTHING_YET: Final = "Nothing is stored yet that a new session should know."
 SEARCHED: Final = 8
 """Results of each lane that `search` lists."""
+_FETCHED: Final = frozenset(("turn", "memory", "document"))
+"""Kinds that `search` writes before an id."""
 _TITLE: Final = 80
 _NAMED: Final = 20
 """Memories whose words are shown before they are forgotten."""
-_LEFT_OUT: Final = ("text", "factors", "matches", "answers")
-"""Fields of a hit that `recall` omits: `fetch` and the caller's own tools provide the full text."""
+_OF_SEARCH: Final = frozenset(("text", "matches", "answers", "index"))
+"""Fields of a hit that `recall` omits: `fetch` gives the text, and `score` is the probability."""
+_FORMULA: Final = frozenset(("similarity", "decay", "reinforcement"))
+"""The factors of a memory's score, omitted unless they alone make it."""
+_PARTS: Final = frozenset(("factors", "related", "read"))
+"""Fields that only explain the order of hits, omitted everywhere."""
+_EMPTY: Final[tuple[Any, ...]] = ("", None, [], {})
 
 
 def recall(memory: Memory, arguments: Arguments, context: CallContext) -> Answer:
@@ -39,23 +52,22 @@ def recall(memory: Memory, arguments: Arguments, context: CallContext) -> Answer
     times = times_between(arguments, memory.local_time)
     options = {**arguments, **times, "directory": context.directory, "read": READ_AWAITED}
     answer = mask(memory.search(**options))
-    notices = [*answer.notices, *([render.silence_text(answer)] if answer.nearest else [])]
-    rows = [
-        {
-            name: field
-            for name, field in plain(hit).items()
-            if name not in _LEFT_OUT and field not in ("", None, [], {})
-        }
-        for hit in answer
-    ]
+    answer = replace(answer, hits=tuple(map(_told_once, answer.hits)))
     text = render.found_text(answer)
-    return Answer(rows, text, answer.degraded, tuple(notices), answer.confidence)
+    return _rows(answer, text, _OF_SEARCH)
+
+
+def _told_once(hit: SearchHit) -> SearchHit:
+    """The hit with one line about each other text: that it contradicts comes before its time."""
+    lines = {line.partition('"')[2] or line: line for line in reversed(hit.versions)}
+    return replace(hit, versions=tuple(reversed(lines.values())))
 
 
 def recall_memory(memory: Memory, arguments: Arguments, context: CallContext) -> Answer:
     """Search lasting memories; JSON in the text form, too."""
     hits = memory.recall(**arguments, read=READ_AWAITED)
-    answer = _rows(hits, None)
+    left_out = frozenset() if arguments["mode"] == "vector" else _FORMULA
+    answer = _rows(hits, None, left_out)
     excerpts = [render.excerpted(row, arguments["question"]) for row in answer.data]
     return replace(answer, note=render.JSON_DATA, excerpts=excerpts)
 
@@ -94,13 +106,24 @@ def recall_conversation(memory: Memory, arguments: Arguments, context: CallConte
     times = times_between(arguments, memory.local_time)
     options = {"conversation_id": None, **arguments, **times, "read": READ_AWAITED}
     answer = mask(recalled_turns(memory, **options))
-    return _rows(answer, render.turns_text(answer, arguments["question"]))
+    return _rows(answer, render.turns_text(answer, arguments["question"]), frozenset())
 
 
-def _rows(found: Recall[Any], text: str | None) -> Answer:
+def _rows(found: Recall[Any], text: str | None, left_out: frozenset[str]) -> Answer:
+    """The hits without what only explains their order, and without the fields of `left_out`."""
     notices = [*found.notices, *([render.silence_text(found)] if found.nearest else [])]
-    rows = [plain(hit) for hit in found]
+    rows = [_row(hit, _PARTS | left_out) for hit in found]
     return Answer(rows, text, found.degraded, tuple(notices), found.confidence)
+
+
+def _row(record: Any, left_out: frozenset[str] = frozenset()) -> dict[str, Any]:
+    """A frozen value as JSON, without empty fields and those that have their usual value."""
+    usual = {field.name: field.default for field in (*fields(record), *fields(NewMemory))}
+    return {
+        name: field
+        for name, field in plain(record).items()
+        if name not in left_out and field not in (*_EMPTY, usual.get(name, MISSING))
+    }
 
 
 def forget(memory: Memory, arguments: Arguments, context: CallContext) -> Answer:
@@ -111,15 +134,8 @@ def forget(memory: Memory, arguments: Arguments, context: CallContext) -> Answer
     report = memory.forget(**chosen_arguments)
     if not arguments["dry_run"]:
         return Answer(plain(report), render.forgotten_text(report))
-    would_go = list[MemoryRecord]()
-    for record_id in report.ids[:_NAMED]:
-        # Of a note or a document the id is all there is.
-        with suppress(NotFound):
-            would_go.append(memory.get(record_id))
-    memories = [{"id": record.id, "text": record.text} for record in would_go]
-    return Answer(
-        plain(report) | {"memories": memories}, render.would_forget_text(report, would_go)
-    )
+    would_go = would_forget(memory, report, _NAMED)
+    return Answer(named_in(report, would_go), render.would_forget_text(report, would_go))
 
 
 def contradictions(memory: Memory, arguments: Arguments, context: CallContext) -> Answer:
@@ -130,13 +146,15 @@ def contradictions(memory: Memory, arguments: Arguments, context: CallContext) -
 
 def settle_contradiction(memory: Memory, arguments: Arguments, context: CallContext) -> Answer:
     """Resolve a contradiction."""
-    report = memory.settle_contradiction(**arguments)
+    ids = {name: memory.resolve_id(arguments[name], "memory") for name in ("id", "other_id")}
+    report = memory.settle_contradiction(**{**arguments, **ids})
     return Answer(plain(report), render.contradictions_text([report]))
 
 
 def reopen_contradiction(memory: Memory, arguments: Arguments, context: CallContext) -> Answer:
     """Undo the resolution of a contradiction."""
-    report = memory.reopen_contradiction(**arguments)
+    ids = {name: memory.resolve_id(arguments[name], "memory") for name in ("id", "other_id")}
+    report = memory.reopen_contradiction(**ids)
     return Answer(plain(report), render.contradictions_text([report]))
 
 
@@ -187,31 +205,36 @@ def _search_result(kind: str, of: str, text: str) -> dict[str, str]:
 
 
 def fetch(memory: Memory, arguments: Arguments, context: CallContext) -> Answer:
-    """The full text for an id of `search`."""
-    kind, _, of = arguments["id"].partition(":")
-    if kind == "memory" and of:
-        plain_fields = plain(memory.get(of))
-        text = plain_fields.pop("text")
-    elif kind == "turn" and "#" in of:
-        conversation_id, _, index = of.rpartition("#")
-        thread = memory.conversations.get(conversation_id)
-        if thread is None or not index.isdecimal() or int(index) >= len(thread.turns):
-            raise NotFound("turn", of)
-        plain_fields = plain(mask(thread.turns[int(index)]))
-        text = plain_fields.pop("text")
-    elif kind == "document" and of:
-        document, (_, mark, number) = memory.document(of), of.partition("#")
-        sections = memory.document_sections(document.id)
-        plain_fields = plain(document)
-        if mark:
-            sections = tuple(section for section in sections if str(section.number) == number)
-            if not sections:
-                raise NotFound("section", of)
-            plain_fields["place"] = sections[0].place
-        text = "\n\n".join(section.text for section in sections)
+    """All of the turn, memory, document or section of which an answer gave the id."""
+    kind, _, name = arguments["id"].partition(":")
+    full_id = memory.resolve_id(name if kind in _FETCHED else arguments["id"])
+    owner, mark, number = full_id.rpartition("#")
+    thread = memory.conversations.get(owner) if mark else None
+    if thread is not None:
+        if not number.isdecimal() or int(number) >= len(thread.turns):
+            raise NotFound("turn", mask_handle(full_id))
+        kind, record = "turn", _row(mask(thread.turns[int(number)]))
     else:
-        raise InvalidInput("id", arguments["id"], "expected an id that `search` gave")
-    return _as_json({**_search_result(kind, of, text), "text": text, "metadata": plain_fields})
+        try:
+            kind, record = "memory", _row(memory.get(full_id))
+        except NotFound:
+            kind, record = "document", _document(memory, full_id)
+    text = record.pop("text")
+    return _as_json(
+        {**_search_result(kind, mask_handle(full_id), text), "text": text, "metadata": record}
+    )
+
+
+def _document(memory: Memory, full_id: str) -> dict[str, Any]:
+    """A document with its text, or one section of it."""
+    document, (_, mark, number) = memory.document(full_id), full_id.partition("#")
+    sections = memory.document_sections(document.id)
+    if mark:
+        sections = tuple(section for section in sections if str(section.number) == number)
+        if not sections:
+            raise NotFound("section", full_id)
+    text = "\n\n".join(section.text for section in sections)
+    return {**_row(document), **({"place": sections[0].place} if mark else {}), "text": text}
 
 
 def _as_json(data: dict[str, Any]) -> Answer:

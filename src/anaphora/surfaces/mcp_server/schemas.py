@@ -56,11 +56,9 @@ def _argument(parameter: CallParameter, own: Schema) -> Schema:
     if get_origin(kind) is Literal:
         schema = {"type": "string", "enum": list(get_args(kind))}
     elif get_origin(kind) is Iterable:
-        schema = dict(STRINGS)
+        schema = dict(STRINGS) | ({"maxItems": described.most} if described.most else {})
     elif get_origin(kind) is Mapping:
         schema = dict(ANY)
-    elif kind is str and described.least and default is ... and not parameter.optional:
-        schema["minLength"] = 1
     elif kind in (int, float):
         bounds = {"minimum": described.least, "maximum": described.most}
         schema |= {name: bound for name, bound in bounds.items() if bound is not None}
@@ -97,6 +95,7 @@ _OF_TYPE: Final[Mapping[str, Schema]] = {
     "datetime": STRING,
     "int": WHOLE,
     "float": {"type": "number"},
+    "float | None": {"type": "number"},
     "bool": {"type": "boolean"},
     "Mapping[str, Any] | None": {"type": ["object", "null"]},
     "tuple[str, ...]": STRINGS,
@@ -150,7 +149,7 @@ def enveloped(data: Schema, **more: Schema) -> Schema:
         "timestamp": {"type": "integer", "description": "Milliseconds since 1970."},
         **more,
     }
-    return shape(members, tuple(name for name in members if name != "confidence"))
+    return shape(members, tuple(name for name in members if name not in {"notices", "confidence"}))
 
 
 def enveloped_rows(row: Schema, **more: Schema) -> Schema:

@@ -20,7 +20,7 @@ import mcp_types as types
 from anaphora.api.workers import in_loop
 from anaphora.calls.caller import CallOrigin, called_from
 from anaphora.errors import AnaphoraError, InvalidInput, MissingExtra
-from anaphora.ingest.secrets.masking import mask
+from anaphora.ingest.secrets.masking import mask, mask_text
 from anaphora.settings import client_folders
 from anaphora.surfaces.access import Right
 from anaphora.surfaces.mcp_server.folders import (
@@ -120,20 +120,18 @@ class ToolServer:
 
     async def list_tools(self, caller: McpCaller, params: object) -> types.ListToolsResult:
         """List the tools, without touching anything."""
-        # Every model reads the listing in every session, so the result schemas are left out: they
-        # follow from the results themselves and are in the reference.
+        # Every model reads the listing in every session. So titles are left out, and the schemas of
+        # results, which follow from the results themselves and are in the reference.
         return types.ListToolsResult(
             tools=[
                 types.Tool(
                     name=spec.name,
-                    title=spec.title,
                     description=spec.description,
                     input_schema=spec.input_schema,
                     annotations=types.ToolAnnotations(
                         read_only_hint=spec.read_only or None,
                         destructive_hint=None if spec.read_only or spec.destructive else False,
-                        idempotent_hint=None if spec.read_only or not spec.idempotent else True,
-                        open_world_hint=False,
+                        open_world_hint=None if spec.read_only else False,
                     ),
                 )
                 for spec in self._tools.values()
@@ -149,7 +147,7 @@ class ToolServer:
             # A read-only tool can be called even if it is not listed.
             spec = self._all_tools.get(params.name)
             if spec is None or not spec.read_only:
-                raise Refused(types.INVALID_PARAMS, f"unknown tool {params.name!r}")
+                raise Refused(types.INVALID_PARAMS, f"unknown tool {one_line(params.name)!r}")
         if not spec.read_only and not caller.may("change"):
             text = types.TextContent(text=f"{spec.name}: this token may only read")
             return types.CallToolResult(content=[text], is_error=True)
@@ -208,7 +206,7 @@ class ToolServer:
             if answer.text is None:
                 # One line of JSON, for clients that read only the text.
                 shorter = {} if answer.excerpts is None else {"data": _clean(answer.excerpts)}
-                body = dumps({**structured_answer, **shorter}, indent=None)
+                body = dumps({**structured_answer, **shorter}, indent=None, compact=True)
             else:
                 body = _clean(answer.text)
             return types.CallToolResult(
@@ -229,7 +227,8 @@ class ToolServer:
         envelope = {"success": True, **note, "data": answer.data, "timestamp": now}
         if isinstance(answer.data, list):
             envelope["degraded"] = [plain(part) for part in answer.degraded]
-            envelope["notices"] = list(answer.notices)
+            if answer.notices:
+                envelope["notices"] = list(answer.notices)
             if answer.confidence is not None:
                 envelope["confidence"] = round(answer.confidence, 6)
         return envelope
@@ -368,7 +367,7 @@ def _error_line(error: AnaphoraError) -> str:
     if isinstance(error, MissingExtra):
         # The caller may be on another machine, and the command names a folder of this one.
         return f"{error.summary}; `anaphora doctor` shows the command that installs it"
-    return one_line(str(error), _MOST_OF_AN_ERROR)
+    return one_line(mask_text(str(error)), _MOST_OF_AN_ERROR)
 
 
 def _clean(value: Any) -> Any:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from anaphora.errors import InvalidInput
 from anaphora.surfaces.mcp_server.schemas import Schema
+from anaphora.text.display import one_line
 from anaphora.values.conversations import Degraded
 
 if TYPE_CHECKING:
@@ -20,8 +21,10 @@ if TYPE_CHECKING:
 
     from anaphora.api.memory import Memory
 
-_NOTHING: Final = frozenset(("", "null", "None", "undefined"))
+_NOTHING: Final = frozenset(("null", "None", "undefined"))
 """Texts that mean no value for an optional argument: of JSON, Python and JavaScript."""
+_ALIASES: Final = {"query": "question", "question": "query"}
+"""The two names of a question: clients may use the one that a tool does not list."""
 _MOST: Final = 300
 """Maximum number of characters of a validation message."""
 
@@ -79,7 +82,6 @@ class Tool:
     name: str
     call: Callable[[Memory, Arguments, CallContext], Answer]
     order: int
-    title: str
     description: str
     parameters: Mapping[str, Schema]
     result: Schema
@@ -87,7 +89,6 @@ class Tool:
     by_default: bool = True
     read_only: bool = True
     destructive: bool = False
-    idempotent: bool = True
     in_project: bool = False
     indexing: bool = False
     long: bool = False
@@ -109,34 +110,39 @@ class Tool:
 
     @property
     def input_schema(self) -> Schema:
-        """JSON Schema of the arguments; unknown ones are rejected."""
+        """JSON Schema of the arguments, as far as it says more than `checked`."""
         return {
             "type": "object",
             "properties": dict(self.parameters),
             **({"required": list(self.required)} if self.required else {}),
-            "additionalProperties": False,
         }
 
 
 def checked(tool: Tool, given: Mapping[str, Any] | None) -> dict[str, Any]:
     """Validated arguments by the facade's names, with defaults. `InvalidInput` names the field."""
+    given = given or {}
+    named = {
+        _ALIASES[name] if _ALIASES.get(name) in tool.parameters.keys() - given else name: argument
+        for name, argument in given.items()
+    }
     arguments = {
         name: argument
-        for name, argument in ((n, _drop_blank(tool, n, v)) for n, v in (given or {}).items())
+        for name, argument in ((n, _drop_blank(tool, n, v)) for n, v in named.items())
         if argument is not None or name not in tool.parameters
     }
     unknown = [name for name in arguments if name not in tool.parameters]
     if unknown:
         expected_names = ", ".join(tool.parameters)
-        raise InvalidInput(
-            unknown[0], arguments[unknown[0]], f"unknown argument; expected one of {expected_names}"
-        )
+        reason = f"unknown argument; expected one of {expected_names}"
+        raise InvalidInput(one_line(unknown[0]), arguments[unknown[0]], reason)
     for name in tool.required:
-        if name not in arguments:
-            raise InvalidInput(name, None, "is required")
+        if _is_blank(arguments.get(name)):
+            raise InvalidInput(name, arguments.get(name), "is required")
     wrong = min(_validator(tool).iter_errors(arguments), key=_place, default=None)
     if wrong is not None:
         reason = str(wrong.message)
+        if wrong.validator == "anyOf":
+            reason = f"expected {' or '.join(kind['type'] for kind in wrong.validator_value)}"
         if len(reason) > _MOST:
             # Without quoting a long value.
             reason = reason.removeprefix(repr(wrong.instance)).strip()
@@ -166,7 +172,11 @@ def _drop_blank(tool: Tool, name: str, value: Any) -> Any:
 
 
 def _is_nothing(value: Any) -> bool:
-    return value is None or (isinstance(value, str) and value.strip() in _NOTHING)
+    return _is_blank(value) or (isinstance(value, str) and value.strip() in _NOTHING)
+
+
+def _is_blank(value: Any) -> bool:
+    return value is None or (isinstance(value, str) and not value.strip())
 
 
 def _place(error: ValidationError) -> str:

@@ -19,6 +19,7 @@ from starlette.routing import Match
 from starlette.types import Scope
 
 from anaphora import errors
+from anaphora.ingest.secrets.masking import mask
 from anaphora.surfaces.next_steps import PROBLEMS, next_step
 from anaphora.surfaces.wire import dumps
 from anaphora.system.environment import environment
@@ -134,7 +135,7 @@ def problem(
         **more,
     }
     return Response(
-        dumps(body, indent=None), status, headers=dict(headers or {}), media_type=MEDIA_TYPE
+        dumps(mask(body), indent=None), status, headers=dict(headers or {}), media_type=MEDIA_TYPE
     )
 
 

@@ -146,7 +146,7 @@ def _try_server(
         step = "store"
         dialogue.call(_STORE, {"content": _SENTENCE.format(word)})
         step = "recall"
-        if word not in json.dumps(dialogue.call(_RECALL, {"query": _QUESTION})):
+        if word not in json.dumps(dialogue.call(_RECALL, {"question": _QUESTION})):
             raise TrialFailed("the sentence that was just stored was not recalled")
     except TrialFailed as error:
         problem = str(error)
