@@ -106,6 +106,9 @@ def run_first(rounds: int, busy: int, data: Path | None) -> None:
         with tempfile.TemporaryDirectory(prefix="anh") as root:
             turns = _fill_first(Path(root) / "home", data, most)
             environ = user_environment(Path(root))
+            for name in FIRST:
+                # An installation that was used has its bytecode.
+                _first(environ, name, "before")
             for resident in ("", "0"):
                 for name in FIRST:
                     variables = environ | ({"ANAPHORA_RESIDENT": resident} if resident else {})
