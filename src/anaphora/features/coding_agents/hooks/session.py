@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC
 from functools import partial
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from anaphora.calls.caller import CallOrigin, called_from
@@ -64,7 +65,8 @@ class SessionHooks:
 
     `later` does so after some seconds. With it, turns that end within `reread` seconds after a
     transcript was read are put off and read together; without it each is read at once. `patience`
-    is how many seconds a prompt waits for the model before words answer alone.
+    is how many seconds a prompt waits for the model before words answer alone, and the answer after
+    a compaction for the transcript (0: it is not read then).
     """
 
     def __init__(
@@ -161,7 +163,21 @@ class SessionHooks:
         return ""
 
     def _restore(self, session: AgentSession, context: SessionContext) -> str:
-        self._transcripts.bring_in(session)
+        if self._patience:
+            errors = list[BaseException]()
+
+            def read() -> None:
+                try:
+                    self._transcripts.bring_in(session)
+                except BaseException as error:  # noqa: BLE001 - raised below
+                    errors.append(error)
+
+            # A long transcript comes in beside the answer: the rules must not wait for it.
+            reading = Thread(target=copy_context().run, args=(read,), daemon=True)
+            reading.start()
+            reading.join(self._patience)
+            if errors:
+                raise errors[0]
         return context.restore(session)
 
     def _catch_up(self, event: HookEvent, **limits: int) -> None:
@@ -207,7 +223,10 @@ def answer_alone(
     *,
     patience: float = MODEL_PATIENCE,
 ) -> None:
-    """Answer one hook in this process, and do then what it leaves to do. Raises `AnaphoraError`."""
+    """Answer one hook in this process, and do then what it leaves to do. Raises `AnaphoraError`.
+
+    While `deliver` is False, since the session was given something meanwhile, it is answered anew.
+    """
     from anaphora.settings import client_folders
 
     environ = variables_of(request)
@@ -220,7 +239,8 @@ def answer_alone(
             clock=time.time,
             patience=patience,
         )
-        deliver(hooks.prepare(request["client"], request["body"]))
+        while deliver(hooks.prepare(request["client"], request["body"])) is False:
+            waiting.clear()
         for work in waiting:
             try:
                 work()
