@@ -181,7 +181,8 @@ def _forget_files(environ: Mapping[str, str]) -> None:
 @contextmanager
 def _busy(count: int) -> Iterator[None]:
     """Beside so many processes that never rest."""
-    code = "while True: pass"
+    # They end with this process, however that ends.
+    code = f"import os\nwhile os.getppid() == {os.getpid()}: pass"
     loops = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(count)]
     try:
         yield

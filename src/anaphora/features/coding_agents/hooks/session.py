@@ -15,7 +15,7 @@ from datetime import UTC
 from functools import partial
 from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from anaphora.calls.caller import CallOrigin, called_from
 from anaphora.container.view import services_of
@@ -46,6 +46,9 @@ if TYPE_CHECKING:
     from anaphora.values.search import SearchHit
 
 Background = Callable[[Callable[[], object]], None]
+
+_TRANSCRIPT: Final = 1.5
+"""Of the time for which an answer waits for the model, that for which it waits for a transcript."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,22 +166,32 @@ class SessionHooks:
         return ""
 
     def _restore(self, session: AgentSession, context: SessionContext) -> str:
-        if self._patience:
-            errors = list[BaseException]()
+        is_read = self._patience > 0 and self._read_within(session, _TRANSCRIPT * self._patience)
+        text = context.restore(session)
+        if not (text or is_read):
+            # The next prompt tries it again.
+            context.compact(session)
+        return text
 
-            def read() -> None:
-                try:
-                    self._transcripts.bring_in(session)
-                except BaseException as error:  # noqa: BLE001 - raised below
-                    errors.append(error)
+    def _read_within(self, session: AgentSession, seconds: float) -> bool:
+        """Import the session's transcript; a long one comes in beside the answer, and it is False.
 
-            # A long transcript comes in beside the answer: the rules must not wait for it.
-            reading = Thread(target=copy_context().run, args=(read,), daemon=True)
-            reading.start()
-            reading.join(self._patience)
-            if errors:
-                raise errors[0]
-        return context.restore(session)
+        The rules must not wait for it.
+        """
+        errors = list[BaseException]()
+
+        def read() -> None:
+            try:
+                self._transcripts.bring_in(session)
+            except BaseException as error:  # noqa: BLE001 - raised below
+                errors.append(error)
+
+        reading = Thread(target=copy_context().run, args=(read,), daemon=True)
+        reading.start()
+        reading.join(seconds)
+        if errors:
+            raise errors[0]
+        return not reading.is_alive()
 
     def _catch_up(self, event: HookEvent, **limits: int) -> None:
         """Import transcripts of other sessions that ended without an event."""
