@@ -44,7 +44,8 @@ _PRIME: Final = (1 << 64) - 59
 class NoResident(Exception):
     """The resident process cannot be reached, or did not answer.
 
-    `hopeless`: waiting is pointless, since there is no address where one could listen.
+    `hopeless`: waiting is pointless, since there is no address where one could listen, or one that
+    listens does not answer.
     """
 
     def __init__(self, reason: str, *, hopeless: bool = False) -> None:
@@ -298,7 +299,7 @@ def receive(connection: MessageChannel, patience: float) -> dict[str, Any]:
     """Wait at most so many seconds for an answer, or the next part of it. Raises `NoResident`."""
     try:
         if not connection.poll(patience):
-            raise NoResident(f"no answer within {patience:.0f} s")
+            raise NoResident(f"no answer within {patience:.0f} s", hopeless=True)
         return unpacked(connection.recv_bytes())
     except (OSError, EOFError, ValueError) as error:
         raise NoResident(str(error) or type(error).__name__) from error
