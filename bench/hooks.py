@@ -106,6 +106,9 @@ def run_first(rounds: int, busy: int, data: Path | None) -> None:
         with tempfile.TemporaryDirectory(prefix="anh") as root:
             turns = _fill_first(Path(root) / "home", data, most)
             environ = user_environment(Path(root))
+            for name in FIRST:
+                # An installation that was used has its bytecode.
+                _first(environ, name, "before")
             for resident in ("", "0"):
                 for name in FIRST:
                     variables = environ | ({"ANAPHORA_RESIDENT": resident} if resident else {})
@@ -178,7 +181,8 @@ def _forget_files(environ: Mapping[str, str]) -> None:
 @contextmanager
 def _busy(count: int) -> Iterator[None]:
     """Beside so many processes that never rest."""
-    code = "while True: pass"
+    # They end with this process, however that ends.
+    code = f"import os\nwhile os.getppid() == {os.getpid()}: pass"
     loops = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(count)]
     try:
         yield

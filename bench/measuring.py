@@ -41,5 +41,9 @@ def user_environment(root: Path) -> dict[str, str]:
 
 
 def plain_environment() -> dict[str, str]:
-    """The environment without the developer's own settings, which are not to be measured."""
-    return {k: v for k, v in os.environ.items() if not k.startswith(("ANAPHORA_", "NEO_"))}
+    """The environment without the developer's own settings, which are not to be measured.
+
+    Where Python writes no bytecode, every start compiles the whole program.
+    """
+    own = ("ANAPHORA_", "NEO_", "PYTHONDONTWRITEBYTECODE")
+    return {name: text for name, text in os.environ.items() if not name.startswith(own)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
@@ -15,6 +16,8 @@ import pytest
 from tests.conftest import NOW, Clock
 
 from anaphora import Memory, NewMemory, Remembered, Vectors
+from anaphora.embed.base import Embedder
+from anaphora.embed.service import spec_for
 from anaphora.errors import EmbeddingError, FilterError, InvalidInput, NotFound
 from anaphora.testing import WordHashingEmbedder
 
@@ -474,3 +477,39 @@ def test_what_was_kept_before_the_model_was_there_is_found_by_meaning(tmp_path: 
         found = memory.recall("which food must we keep away from her?", min_confidence=0)
         assert [hit.text for hit in found] == ["Ada is allergic to walnuts"]
         assert not found.degraded
+
+
+@pytest.mark.promise("recall.timeout")
+@pytest.mark.parametrize("kept", [0, 100], ids=["empty", "full"])
+def test_while_meaning_is_loading_the_nearest_come(
+    kept: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Words answer at once, nothing is held back as unlikely, and every answer says so."""
+    asked = "which test runner does the user prefer"
+    with Memory.open(tmp_path) as memory:
+        memory.remember_many(f"The heron number {n} stands in reed {n * 7}" for n in range(kept))
+        memory.conversations.append_user("herons", "The herons left on Sunday")
+        assert memory.ready()
+    spec, gate = spec_for("minilm"), threading.Event()
+
+    def load() -> Embedder:
+        gate.wait()
+        return spec.load()
+
+    monkeypatch.setattr(
+        "anaphora.embed.service.spec_for", lambda *_, **__: replace(spec, load=load)
+    )
+    with Memory.open(tmp_path) as memory:
+        memory.remember("The user prefers vitest over jest")
+        memory.conversations.append_user("tools", "The user prefers vitest over jest")
+        for answer in (
+            memory.recall(asked, timeout=0.2),
+            memory.search(asked, timeout=0.2),
+            memory.recall_conversation(None, asked, timeout=0.2),
+            memory.recall_conversation("tools", asked, timeout=0.2),
+        ):
+            assert [hit.text for hit in answer.hits] == ["The user prefers vitest over jest"]
+            assert "meaning is still loading" in str(answer.degraded)
+        gate.set()
+        assert memory.ready()
+        assert memory.search(asked).hits[0].text == "The user prefers vitest over jest"

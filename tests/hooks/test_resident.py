@@ -13,6 +13,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from anaphora.embed.minilm import MiniLM
 from anaphora.embed.resident import ResidentEmbedder
 from anaphora.embed.service import spec_for
 from anaphora.features.coding_agents.hooks.client import request_of
+from anaphora.features.coding_agents.hooks.delivery import give
 from anaphora.features.coding_agents.hooks.session import open_memory
 from anaphora.system import resident
 from anaphora.system.environment import caller_mark
@@ -197,6 +199,73 @@ def test_what_nobody_printed_was_not_given(
     assert len(answers) < 2 or b"5439" in answers[1]["body"]
     assert "5439" in two.prompt(ASKED)
     assert two.prompt(ASKED) == ""
+
+
+@pytest.mark.promise("hooks.once")
+def test_hooks_of_one_session_at_once_give_a_memory_once(
+    environ: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Neither an answer that another hook overtook gives it again, nor several at one moment."""
+    one = agent(environ, "s1")
+    write_transcript("claude-code", one.transcript, "s1", one.directory, [FACT])
+    one.tell("end", {})
+    until(lambda: agent(environ, "ready").prompt(ASKED))
+    two, since = agent(environ, "s2"), time.time_ns()
+    body = {"session_id": "s2", "cwd": str(two.directory), "prompt": ASKED}
+    body |= {"hook_event_name": "UserPromptSubmit"}
+    request = {
+        **request_of({}, environ),
+        "client": "claude-code",
+        "body": json.dumps(body).encode(),
+    }
+    request |= {"stamp": resident.program_stamp(), "caller": caller_mark(environ)}
+    with resident.connect(environ) as caller:
+        caller.send_bytes(resident.packed(request))
+        _, overtaken = (resident.receive(caller, 20.0) for _ in range(2))
+    assert b"5439" in overtaken["body"]
+    assert "5439" in two.prompt(ASKED)
+    noted = give(overtaken["body"].decode(), overtaken["state_path"], overtaken["state"], since)
+    assert noted > since
+    assert capsys.readouterr().out == ""
+    texts: list[str] = []
+    threads = [
+        threading.Thread(target=lambda: texts.append(agent(environ, "s3").prompt(ASKED)))
+        for _ in range(3)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert ["5439" in text for text in sorted(texts)] == [False, False, True]
+
+
+@pytest.mark.promise("hooks.once")
+def test_a_hook_that_is_killed_loses_no_memory(environ: dict[str, str]) -> None:
+    """Whatever it was at: what it did not print comes with the next hook, and only once."""
+    one = agent(environ, "s1")
+    write_transcript("claude-code", one.transcript, "s1", one.directory, [FACT])
+    one.tell("end", {})
+    until(lambda: agent(environ, "ready").prompt(ASKED))
+    for number, waits in enumerate((0.0, 0.05, 0.1)):
+        killed = agent(environ, f"k{number}")
+        told = {"session_id": killed.session, "cwd": str(one.directory), "prompt": ASKED}
+        hook = subprocess.Popen(
+            [*PROGRAM, "hook", "claude-code"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=environ,
+        )
+        assert hook.stdin
+        hook.stdin.write(json.dumps({"hook_event_name": "UserPromptSubmit", **told}).encode())
+        hook.stdin.close()
+        with suppress(subprocess.TimeoutExpired):
+            hook.wait(waits)
+        hook.kill()
+        assert hook.stdout
+        with hook.stdout:
+            texts = [hook.stdout.read().decode(), killed.prompt(ASKED), killed.prompt(ASKED)]
+        hook.wait()
+        assert sum("5439" in text for text in texts) == 1
 
 
 @pytest.mark.promise("hooks.once")

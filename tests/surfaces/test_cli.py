@@ -370,7 +370,7 @@ def test_what_waits_for_vectors_names_the_command(cli: Cli, tmp_path: Path) -> N
         memory.conversations.append_user("c", "A heron stood in the river.")
         memory.index_project(folder, embed=False)
     for command in (("stats",), ("doctor",)):
-        assert "`anaphora reindex` makes them now" in cli(*command).out
+        assert "`anaphora reindex` makes the vectors now" in cli(*command).out
     assert cli("reindex").code == 0
     found = cli("stats", "--json").data
     assert (found["pending"], found["sections_pending"]) == (0, 0)

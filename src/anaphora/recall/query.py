@@ -59,7 +59,9 @@ def query_vector(embedder: EmbedderService, text: str, degraded: list[Degraded])
     try:
         return embedder.query(text, timeout=MODEL_PATIENCE)
     except (EmbeddingError, TimedOut) as error:
-        degraded.append(Degraded("embeddings", f"only words were searched: {error}"))
+        is_loading = not embedder.ready(0) and embedder.failure is None
+        reason = "meaning is still loading, " if is_loading else ""
+        degraded.append(Degraded("embeddings", f"{reason}only words were searched: {error}"))
         return None
 
 

@@ -21,6 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from multiprocessing.connection import Connection
+    from subprocess import Popen
     from typing import Any, Final, Self, TypeAlias
 
     MessageChannel: TypeAlias = "Connection | SocketConnection"
@@ -43,7 +44,8 @@ _PRIME: Final = (1 << 64) - 59
 class NoResident(Exception):
     """The resident process cannot be reached, or did not answer.
 
-    `hopeless`: waiting is pointless, since there is no address where one could listen.
+    `hopeless`: waiting is pointless, since there is no address where one could listen, or one that
+    listens does not answer.
     """
 
     def __init__(self, reason: str, *, hopeless: bool = False) -> None:
@@ -210,7 +212,7 @@ class SocketConnection:
         return b"".join(parts)
 
 
-def start_process(environ: Mapping[str, str]) -> None:
+def start_process(environ: Mapping[str, str]) -> Popen[bytes]:
     """Start the resident process, if it may be; it outlives this one. Raises `NoResident`."""
     if not idle_minutes(environ):
         raise NoResident(f"{VARIABLE} is 0", hopeless=True)
@@ -223,7 +225,7 @@ def start_process(environ: Mapping[str, str]) -> None:
     if sys.platform == "win32":
         flags = {"creationflags": 0x00000008 | 0x00000200}  # detached, a process group of its own
     try:
-        subprocess.Popen(
+        return subprocess.Popen(
             [sys.executable, "-m", "anaphora", "resident"],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -254,7 +256,7 @@ def greet(
     first answer to a hook says that it is at work, and the answer itself follows (`receive`).
     """
     greeting = {**request, "stamp": program_stamp(), "caller": caller_mark(environ)}
-    began, is_started = time.monotonic(), not start
+    began, process = time.monotonic(), None
     while True:
         try:
             connection = connect(environ)
@@ -265,9 +267,11 @@ def greet(
         except NoResident as error:
             if error.hopeless or not start or time.monotonic() - began > patience:
                 raise
-        if not is_started:
-            start_process(environ)
-            is_started = True
+            # Another one that listens already has it end well.
+            if process is not None and process.poll():
+                raise NoResident("it ended as it started") from error
+        if start and process is None:
+            process = start_process(environ)
         if time.monotonic() - began > patience:
             raise NoResident("it is still starting")
         time.sleep(_POLL)
@@ -295,7 +299,7 @@ def receive(connection: MessageChannel, patience: float) -> dict[str, Any]:
     """Wait at most so many seconds for an answer, or the next part of it. Raises `NoResident`."""
     try:
         if not connection.poll(patience):
-            raise NoResident(f"no answer within {patience:.0f} s")
+            raise NoResident(f"no answer within {patience:.0f} s", hopeless=True)
         return unpacked(connection.recv_bytes())
     except (OSError, EOFError, ValueError) as error:
         raise NoResident(str(error) or type(error).__name__) from error

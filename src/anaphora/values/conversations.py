@@ -297,7 +297,7 @@ Source = str | os.PathLike[str] | ImportedConversation
 """What is imported: a file, a folder, or a conversation that was read already."""
 
 
-FINISH_VECTORS: Final = "`anaphora reindex` makes them now"
+FINISH_VECTORS: Final = "their meaning is still loading (`anaphora reindex` makes the vectors now)"
 """What is said wherever vectors are still to come."""
 
 

@@ -170,8 +170,9 @@ class ProjectServices(FeatureServices):
             self.sections,
             services.embedder,
             services.clock,
-            refresh=self.upkeep.refresh,
-            fill=self.upkeep.begin_filling,
+            # What indexes is loaded where it is needed: the beginning of a session is not.
+            refresh=lambda project: self.upkeep.refresh(project),  # noqa: PLW0108
+            fill=lambda first: self.upkeep.begin_filling(first),  # noqa: PLW0108
         )
 
     @service

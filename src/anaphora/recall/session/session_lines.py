@@ -40,6 +40,7 @@ _TELLING: Final = 4
 _REPLY: Final = 80
 """Characters of a reply that takes a proposal, at most."""
 _PROPOSED: Final = 90
+_REFUSED: Final = 3
 """Characters that are shown of a proposal, and of the question that it answers."""
 # What stands for a value: a figure, code, a name within the sentence.
 _VALUE: Final = re.compile(r"\d|`|(?<=[\w,] )[A-ZÀ-Þ]\w+")
@@ -116,11 +117,16 @@ def choose_statements(
 ) -> list[Stated]:
     """The statements of a session that state most and for which there is room, in their order.
 
-    What was replaced gives way to what replaced it, if that is `shown`, by the ids of turns; else
-    it is marked. What is chosen is `shown` from now on.
+    Where several in turn have none, those that state less are not looked at. What was replaced
+    gives way to what replaced it, if that is `shown`, by the ids of turns; else it is marked. What
+    is chosen is `shown` from now on.
     """
     chosen: list[tuple[Stated, str]] = []
+    refused = 0
     for stated in sorted(statements, key=lambda one: (-one.weight, -one.turns[0])):
+        if refused == _REFUSED:
+            # Looking up what replaced each of a long session takes many seconds.
+            break
         newer = newer_of(stated)
         if newer is not None and newer.id in shown:
             continue
@@ -131,6 +137,9 @@ def choose_statements(
         if has_room(marked):
             chosen.append((marked, newer.id if newer else ""))
             shown.update(f"{conversation_id}#{index}" for index in stated.turns)
+            refused = 0
+        else:
+            refused += 1
     chosen.sort(key=lambda row: row[0].turns[0])
     return [stated for stated, newer_id in chosen if newer_id not in shown]
 

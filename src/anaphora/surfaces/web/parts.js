@@ -67,7 +67,7 @@ export function isLoading(entry) {
 
 /** Whether it says that texts are found by their words alone so far. */
 export function waitsForVectors(entry) {
-  return entry.part === "embeddings" && /no vector yet/.test(entry.reason);
+  return entry.part === "embeddings" && /no vector yet|still loading/.test(entry.reason);
 }
 
 // What to do where the server has named no step.

@@ -12,7 +12,7 @@ import sys
 import time
 from _thread import allocate_lock
 
-from anaphora.features.coding_agents.hooks.delivery import note_given
+from anaphora.features.coding_agents.hooks.delivery import give
 from anaphora.system import resident
 from anaphora.system.environment import environment, passed_on, trial_namespace
 
@@ -21,10 +21,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any, Final
 
-LIMIT: Final = 9.0
-"""Seconds until a hook says nothing: clients wait 10, and would lose what comes later."""
-PATIENCE: Final = 2.0
-"""Seconds that a hook waits for a resident process to start."""
+LIMIT: Final = 8.0
+"""Seconds until a hook says nothing: clients wait 10, and would lose what comes later. On a busy
+machine the interpreter's start and end take the rest."""
+PATIENCE: Final = 4.0
+"""Seconds that a hook waits for a resident process that starts. Doing the work beside it would take
+the processor from it: on a busy machine, with a cold disk, neither would answer in time."""
 
 REST: Final = 0.5
 """Seconds after that for what is left to do: the client would end the hook soon after."""
@@ -42,8 +44,11 @@ def run_hook(client: str, place: Mapping[str, str]) -> None:
         request["body"] = sys.stdin.buffer.read(_MOST)
         request |= request_of(place, environ)
         try:
-            answer = _ask_resident(environ, request, ends)
-            deliver(str(answer["body"], "utf-8"), answer["state_path"], answer["state"])
+            is_delivered = False
+            while not is_delivered:
+                answer = _ask_resident(environ, request, ends)
+                body = str(answer["body"], "utf-8")
+                is_delivered = deliver(body, answer["state_path"], answer["state"])
         except resident.NoResident as error:
             is_wanted = resident.idle_minutes(environ) > 0
             if is_wanted:
@@ -63,21 +68,23 @@ def run_hook(client: str, place: Mapping[str, str]) -> None:
 
 
 class _Delivery:
-    """Prints an answer, but only one, and then notes what it gave."""
+    """Prints an answer, but only one, and then notes what it gave.
+
+    False for one that is not printed, since the session was given something while it was made.
+    """
 
     def __init__(self) -> None:
         self._lock = allocate_lock()
         self._done = False
+        self._began = time.time_ns()
+        self._known = 0
 
-    def __call__(self, output: str, state_path: str = "", state: str = "") -> None:
+    def __call__(self, output: str, state_path: str = "", state: str = "") -> bool:
         with self._lock:
-            if self._done:
-                return
-            self._done = True
-            if output:
-                sys.stdout.write(output + "\n")
-                sys.stdout.flush()
-            note_given(state_path, state)
+            if not self._done:
+                self._known = give(output, state_path, state, self._began, self._known)
+                self._done = not self._known
+            return self._done
 
 
 def _ask_resident(
@@ -105,9 +112,11 @@ def _answer_alone(
 
     answered, errors = threading.Event(), list[BaseException]()
 
-    def take(answer: HookAnswer) -> None:
-        deliver(answer.output, answer.state_path, answer.state)
-        answered.set()
+    def take(answer: HookAnswer) -> bool:
+        is_delivered = deliver(answer.output, answer.state_path, answer.state)
+        if is_delivered:
+            answered.set()
+        return is_delivered
 
     def work() -> None:
         try:

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from datetime import UTC
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from threading import Thread
+from typing import TYPE_CHECKING, Any, Final
 
 from anaphora.calls.caller import CallOrigin, called_from
 from anaphora.container.view import services_of
@@ -46,6 +47,9 @@ if TYPE_CHECKING:
 
 Background = Callable[[Callable[[], object]], None]
 
+_TRANSCRIPT: Final = 1.5
+"""Of the time for which an answer waits for the model, that for which it waits for a transcript."""
+
 
 @dataclass(frozen=True, slots=True)
 class HookAnswer:
@@ -64,7 +68,8 @@ class SessionHooks:
 
     `later` does so after some seconds. With it, turns that end within `reread` seconds after a
     transcript was read are put off and read together; without it each is read at once. `patience`
-    is how many seconds a prompt waits for the model before words answer alone.
+    is how many seconds a prompt waits for the model before words answer alone, and the answer after
+    a compaction for the transcript (0: it is not read then).
     """
 
     def __init__(
@@ -161,8 +166,32 @@ class SessionHooks:
         return ""
 
     def _restore(self, session: AgentSession, context: SessionContext) -> str:
-        self._transcripts.bring_in(session)
-        return context.restore(session)
+        is_read = self._patience > 0 and self._read_within(session, _TRANSCRIPT * self._patience)
+        text = context.restore(session)
+        if not (text or is_read):
+            # The next prompt tries it again.
+            context.compact(session)
+        return text
+
+    def _read_within(self, session: AgentSession, seconds: float) -> bool:
+        """Import the session's transcript; a long one comes in beside the answer, and it is False.
+
+        The rules must not wait for it.
+        """
+        errors = list[BaseException]()
+
+        def read() -> None:
+            try:
+                self._transcripts.bring_in(session)
+            except BaseException as error:  # noqa: BLE001 - raised below
+                errors.append(error)
+
+        reading = Thread(target=copy_context().run, args=(read,), daemon=True)
+        reading.start()
+        reading.join(seconds)
+        if errors:
+            raise errors[0]
+        return not reading.is_alive()
 
     def _catch_up(self, event: HookEvent, **limits: int) -> None:
         """Import transcripts of other sessions that ended without an event."""
@@ -207,7 +236,10 @@ def answer_alone(
     *,
     patience: float = MODEL_PATIENCE,
 ) -> None:
-    """Answer one hook in this process, and do then what it leaves to do. Raises `AnaphoraError`."""
+    """Answer one hook in this process, and do then what it leaves to do. Raises `AnaphoraError`.
+
+    While `deliver` is False, since the session was given something meanwhile, it is answered anew.
+    """
     from anaphora.settings import client_folders
 
     environ = variables_of(request)
@@ -220,7 +252,8 @@ def answer_alone(
             clock=time.time,
             patience=patience,
         )
-        deliver(hooks.prepare(request["client"], request["body"]))
+        while deliver(hooks.prepare(request["client"], request["body"])) is False:
+            waiting.clear()
         for work in waiting:
             try:
                 work()
