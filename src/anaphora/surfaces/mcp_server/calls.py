@@ -25,7 +25,6 @@ from anaphora.surfaces.wire import (
 from anaphora.system.repositories import repository_of
 from anaphora.values.conversations import READ_AWAITED, NewTurn, Recall
 from anaphora.values.memories import NewMemory
-from anaphora.values.search import SearchHit
 
 if TYPE_CHECKING:
     from anaphora.api.memory import Memory
@@ -52,15 +51,17 @@ def recall(memory: Memory, arguments: Arguments, context: CallContext) -> Answer
     times = times_between(arguments, memory.local_time)
     options = {**arguments, **times, "directory": context.directory, "read": READ_AWAITED}
     answer = mask(memory.search(**options))
-    answer = replace(answer, hits=tuple(map(_told_once, answer.hits)))
+    # One line about each other text: that it contradicts comes before what its time tells.
+    lines = [
+        {line.partition('"')[2] or line: line for line in reversed(hit.versions)} for hit in answer
+    ]
+    hits = [
+        replace(hit, versions=tuple(reversed(by_text.values())))
+        for hit, by_text in zip(answer, lines, strict=True)
+    ]
+    answer = replace(answer, hits=tuple(hits))
     text = render.found_text(answer)
     return _rows(answer, text, _OF_SEARCH)
-
-
-def _told_once(hit: SearchHit) -> SearchHit:
-    """The hit with one line about each other text: that it contradicts comes before its time."""
-    lines = {line.partition('"')[2] or line: line for line in reversed(hit.versions)}
-    return replace(hit, versions=tuple(reversed(lines.values())))
 
 
 def recall_memory(memory: Memory, arguments: Arguments, context: CallContext) -> Answer:
