@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import cycle, product
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeAlias
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from unittest import mock
 
 import numpy as np
@@ -40,7 +41,8 @@ from anaphora.rank.silence import (
     probability,
 )
 from anaphora.recall import likelihood
-from anaphora.recall.likelihood import Likelihood
+from anaphora.recall.likelihood import Likelihood, with_floor
+from anaphora.values.conversations import Recall
 from bench.changes import ABSENT, CHATS, FITTED, Story, holds_any, read_stories, told_both_ways
 from bench.datasets import SETS, haystacks
 from bench.figures import Figure, keep, run_alone
@@ -132,6 +134,12 @@ class Asked:
     fitted: bool
     author: str
     seen: Seen
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether it gets no hit, as shipped."""
+        hits: Any = tuple(SimpleNamespace(answers=chance) for chance, _ in self.chances())
+        return not with_floor(Recall(hits), self.seen.answered, FLOOR_OF[self.lane]).hits
 
     def chances(self) -> list[tuple[float, bool]]:
         """Of each hit, best first: how probably it answers, and whether it does."""
@@ -433,15 +441,16 @@ def reliability(asked: Sequence[Asked]) -> list[tuple[float, float, int]]:
 
 
 def figures_of(asked: Sequence[Asked]) -> Iterator[Figure]:
-    """The share of questions that get no hit, by group and kind, and how far hits say too much."""
+    """The share of questions without a hit, by kind and group, and how far hits say too much."""
     held_out = [one for one in asked if not one.fitted]
-    never: list[float] = []
-    for where, kind in dict.fromkeys((one.where, one.kind) for one in held_out):
-        own = [one for one in held_out if (one.where, one.kind) == (where, kind)]
-        silent = sum(one.seen.answered < FLOOR_OF[one.lane] for one in own) / len(own)
-        never += [silent] if kind == NEVER_SAID else []
-        yield Figure(f"{where}: silent, {kind}", silent)
-    yield Figure("never said: silent, at most, of all groups", max(never))
+    for kind in KINDS:
+        of_kind = [one for one in held_out if one.kind == kind]
+        yield Figure(f"all: questions, {kind}", len(of_kind))
+        yield Figure(f"all: silent, {kind}", sum(one.is_silent for one in of_kind) / len(of_kind))
+        for where in dict.fromkeys(one.where for one in of_kind):
+            own = [one for one in of_kind if one.where == where]
+            silent = sum(one.is_silent for one in own) / len(own)
+            yield Figure(f"{where}: silent, {kind}", silent)
     for where in dict.fromkeys(one.where for one in held_out):
         yield Figure(f"{where}: farthest tenth of hits", farthest(held_out, where))
 

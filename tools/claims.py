@@ -372,8 +372,13 @@ CLAIMS: Final = (
         share=figure("changes", "held out, implicit: right first", ".0f", times=100),
     ),
     claim(
-        "was never answered, Anaphora returns nothing in at most {most} of 100 cases",
-        most=figure("silence", "never said: silent, at most, of all groups", ".0f", times=100),
+        "of 100 questions that the history does not answer although it speaks of the same people"
+        " and things, recall returns nothing for {never}, and of 100 questions about something"
+        " else for {others}. Of 100 questions that the history does answer, it wrongly returns"
+        " nothing for {answered}.",
+        never=figure("silence", "all: silent, never said", ".0f", times=100),
+        others=figure("silence", "all: silent, asked of others", ".0f", times=100),
+        answered=figure("silence", "all: silent, answered", ".0f", times=100),
     ),
     claim(
         "Of {turns} turns acknowledged by processes that were killed at random moments,"

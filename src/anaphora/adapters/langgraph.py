@@ -351,12 +351,12 @@ def _comparing(name: str, operand: Any) -> Passing:
 
 def _in_one_order(value: Any, operand: Any) -> tuple[Any, Any] | None:
     """Both as numbers, or both as texts; None where they have no order."""
-    both = (value, operand)
+    pair = (value, operand)
     try:
         # Whole numbers stay exact.
-        first, second = (one if isinstance(one, int) else float(one) for one in both)
+        first, second = (part if isinstance(part, int) else float(part) for part in pair)
     except (TypeError, ValueError):
-        return both if isinstance(value, str) and isinstance(operand, str) else None
+        return pair if isinstance(value, str) and isinstance(operand, str) else None
     return first, second
 
 
