@@ -121,7 +121,7 @@ def _add_files(run: _ImportRun, source: ImportSource, progress: Progress | None)
     for number, file in enumerate(unknown_files, start=1):
         run.add_file(source, file)
         if progress is not None:
-            progress(file.path or str(source.path), number, len(unknown_files))
+            progress(file.path or source.path.name, number, len(unknown_files))
 
 
 def _tell_end(file: FileStarted, progress: Progress | None) -> None:
