@@ -99,6 +99,7 @@ def test_files_and_a_folder_are_dropped_on_the_page(tmp_path: Path) -> None:
 
 
 HUGE = 10**9
+EXPORT = (Path(__file__).parents[1] / "docs" / "samples" / "anaphora.jsonl").read_bytes()
 ODD: dict[str, tuple[bytes | str | int, str, int]] = {
     "nothing.txt": (b"", "left out: nothing.txt: empty file", 0),
     "blanks.md": (b" \n\t\n", "left out: blanks.md: empty", 0),
@@ -121,6 +122,7 @@ ODD: dict[str, tuple[bytes | str | int, str, int]] = {
     "knot.txt": ("knot.txt", "left out: knot.txt: link", 0),
     "twin.txt": ("books.txt", "left out: twin.txt: link", 0),
     "huge.txt": (HUGE, "huge.txt: file: it has 1,000,000,000 bytes", 5),
+    "all.jsonl": (EXPORT, "2 memories added, 0 known already", 0),
     "node_modules/a.txt": (b"Words.", "left out: node_modules: folder of a program", 0),
     "code/.git": (b"gitdir: x", "left out: code: folder of a project: `anaphora project", 0),
 }

@@ -342,17 +342,21 @@ class Memory(LastingMemories, FeatureCalls):
         name: str = "",
         progress: Progress | None = None,
     ) -> ImportReport:
-        """Import conversations, memories and notes of other programs, or an export.
+        """Import files of any kind, folders of them, or an export.
+
+        What other programs export or keep becomes conversations and memories, a folder of Markdown
+        becomes notes, and what no importer knows becomes a document where it has text. Of all that
+        is left out `report` has the names and what it is.
 
         When this returns they are kept, and found by their words. Vectors of up to 64 texts are
-        made before, those of more behind this call: `ready()` waits for them, and where the home
-        is closed before, the next question goes on with them. `embed=False` leaves all to the next
+        made before, those of more behind this call: `ready()` waits for them, and where the home is
+        closed before, the next question goes on with them. `embed=False` leaves all to the next
         question, for callers that cannot wait. Importing the same thing again adds nothing; a newer
         export adds what is new. `again` brings back what was deleted or redacted here. `name` is
-        that of a file that lies elsewhere than where it came from, as an upload does: notes are
-        known by their names. `format` "anaphora" is the export of `export()`; it is recognised by
-        itself. Raises `UnknownFormat` when a file that was named is none that can be read; what is
-        malformed inside a file is in `report.problems`.
+        that of a file that lies elsewhere than where it came from, as an upload does: documents and
+        notes are known by their names. With a `format` nothing else is taken; "anaphora" is the
+        export of `export()`, which is recognised by itself. Raises `UnknownFormat` when the only
+        file that was named is of no known kind; what is malformed is in `report.problems`.
         """
         from anaphora import ops
 

@@ -49,8 +49,10 @@ _FORGOTTEN: Final = "document that was forgotten here; --again brings it back"
 # How the reader of documents begins to say what a file is.
 _IT_IS: Final = re.compile(r"^it (?:is|has) (?:an? )?")
 
-TakeFile = Callable[[Path | bytes, str | None], TakenFile | None]
-"""Keeps a file at a path, or its bytes, under its path or a name; None if nothing keeps files."""
+TakeFile = Callable[[Path | bytes, str | None], TakenFile | ImportReport | None]
+"""Keeps a file at a path, or its bytes, under its path or a name; None if nothing keeps files.
+
+Of an export, which may have anything in it, the report."""
 
 
 def import_files(
@@ -121,7 +123,7 @@ def _add_files(run: _ImportRun, source: ImportSource, progress: Progress | None)
     for number, file in enumerate(unknown_files, start=1):
         run.add_file(source, file)
         if progress is not None:
-            progress(file.path or str(source.path), number, len(unknown_files))
+            progress(file.path or source.path.name, number, len(unknown_files))
 
 
 def _tell_end(file: FileStarted, progress: Progress | None) -> None:
@@ -139,6 +141,7 @@ class _ImportRun:
         self._memories = memories
         self._take_file = take_file
         self._labels: set[str] = set()
+        self._exports: list[ImportReport] = []
         self._documents: Counter[str] = Counter()
         self._redacted: dict[str, None] = {}
         self._left_out: Counter[str] = Counter()
@@ -182,6 +185,8 @@ class _ImportRun:
         match outcome:
             case None:
                 self._leave_out(_NO_READER, 1, (name,))
+            case ImportReport():
+                self._exports.append(outcome)
             case TakenFile("left_out"):
                 kind = _IT_IS.sub("", outcome.reason)
                 self._leave_out(kind, 1, (name,))
@@ -214,7 +219,7 @@ class _ImportRun:
         self._memories.flush()
         counts, conversation_import = self._memories.counts, self._conversations
         documents, redacted_kinds = self._documents, self._redacted | self._memories.redacted
-        return ImportReport(
+        report = ImportReport(
             **conversation_import.counts,
             files=len(self._labels) + documents.total(),
             conversations=len(conversation_import.chats),
@@ -234,3 +239,4 @@ class _ImportRun:
             redacted=tuple(redacted_kinds),
             notices=(),
         )
+        return ImportReport.joined([report, *self._exports]) if self._exports else report

@@ -33,10 +33,15 @@ class ImportingServices(FeatureServices):
     ) -> ImportReport:
         """As in `FeatureServices`."""
         from anaphora.features.importing.run import import_files
+        from anaphora.ops.transfer.export import is_export
+        from anaphora.ops.transfer.load import import_export
 
         writers = self.make_writers(again=again)
 
-        def take_file(source: Path | bytes, name: str | None) -> TakenFile | None:
+        def take_file(source: Path | bytes, name: str | None) -> TakenFile | ImportReport | None:
+            if not isinstance(source, bytes) and is_export(source):
+                home, into = self.services.container, self.services.namespace
+                return import_export(home, source, namespace=into, again=again)
             offers = (
                 feature.take_file(source, name, again=again) for feature in self.services.features
             )

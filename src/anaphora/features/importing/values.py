@@ -58,7 +58,7 @@ class ImportedElse:
 
 @dataclass(frozen=True, slots=True)
 class ImportedFile:
-    """A file that no importer knows, and that may be a document.
+    """A file that no importer knows, and that may be a document, or an export of Anaphora.
 
     `path` is its place below what was imported ("" for that itself), `member` its name in the zip
     file that lies there. `remark` is what people should know if it is kept.

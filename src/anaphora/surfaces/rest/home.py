@@ -113,7 +113,7 @@ def ready(memory: Memory, query: ReadyQuery) -> Any:
     responses={200: {"model": ImportReport}},
     openapi_extra={
         "requestBody": {
-            "description": "What another program exports or keeps, as it is.",
+            "description": "A file of any kind, as it is.",
             "required": True,
             "content": {
                 "application/octet-stream": {"schema": {"type": "string", "format": "binary"}}

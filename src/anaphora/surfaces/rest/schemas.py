@@ -267,7 +267,8 @@ _AGAIN = operation_of(Memory.import_).describe("again").meaning
 class ImportQuery(Parameters):
     """How to read what is imported. Without a format it is recognised.
 
-    `name` is the file's own: notes, and chats without an id, are known by it.
+    `name` is the file's own, or its path in a folder: documents, notes, and chats without an id
+    are known by it.
     """
 
     format: Annotated[

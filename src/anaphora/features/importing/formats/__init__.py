@@ -50,7 +50,7 @@ from anaphora.features.importing.formats.drafts import LeftOut
 from anaphora.features.importing.formats.finding import UNREADABLE, find, reason_of
 from anaphora.features.importing.formats.json_reader import sample
 from anaphora.features.importing.formats.packed import why_packed
-from anaphora.features.importing.formats.passing import PassedOver
+from anaphora.features.importing.formats.passing import EXPORT, PassedOver, is_export
 from anaphora.features.importing.formats.sqlite_reader import MAGIC
 from anaphora.ingest.bounds import BOUNDS, Bounds
 from anaphora.ingest.problems import EMPTY, UNKNOWN, Problems
@@ -259,6 +259,8 @@ def _recognise(file: ImportFile) -> tuple[list[Format], str, bool]:
     if reason := why_packed(file.packing):
         return [], reason, False
     try:
+        if is_export(file):
+            return [], EXPORT, False
         if file.tentative:
             with file.open() as raw:
                 head = raw.peek(_HEAD)[:_HEAD]

@@ -11,6 +11,7 @@ from typing import Final
 
 from anaphora.features.importing.formats.base import Format, ImportFile, ImportItem
 from anaphora.features.importing.values import ImportedElse, ImportedFile
+from anaphora.ingest.export_child import is_beginning
 from anaphora.ingest.files.walking import is_secret_file
 from anaphora.ingest.problems import EMPTY
 from anaphora.language.word_lists import by_word, words
@@ -56,8 +57,12 @@ _WRITTEN: Final = words(
 """Endings of what people write and keep, beside none at all."""
 _LINES: Final = (".jsonl", ".ndjson")
 _CHATS: Final = (*_LINES, ".json")
+EXPORT: Final = "an export of Anaphora"
+"""The reason why no importer reads such a file."""
 _NO_CHAT: Final = "no chat is recognised in it: kept as a document"
 _ENDING: Final = re.compile(r"\.([a-z0-9_-]{1,12})$")
+_START: Final = 256
+_LONGEST_HEAD: Final = 1 << 20
 _NAMED: Final = 20
 _LONGEST_NAME: Final = 60
 _MOST_KINDS: Final = 40
@@ -66,6 +71,15 @@ _MOST_KINDS: Final = 40
 def kind_of_name(name: str) -> str:
     """What a file is that has no text to be read, by its name; "" for any other."""
     return _KINDS.get(_find_ending(name), "")
+
+
+def is_export(file: ImportFile) -> bool:
+    """Whether a file of a folder is what `anaphora export` wrote."""
+    if file.member is not None or not file.in_folder or not file.name.lower().endswith(_LINES):
+        return False
+    with file.open() as raw:
+        is_named = b'"anaphora"' in raw.peek(_START)[:_START]
+        return is_named and True in is_beginning(raw.readline(_LONGEST_HEAD))
 
 
 def is_written(name: str) -> bool:
@@ -83,12 +97,13 @@ def _find_ending(name: str) -> str:
 class _UnknownFile:
     """A file of no known format; `problem` is what it is if it could only be a chat.
 
-    `is_torn`: its beginning is no whole JSON.
+    `is_torn`: its beginning is no whole JSON; `is_export`: `anaphora export` wrote it.
     """
 
     file: ImportFile
     problem: ImportProblem
     is_torn: bool
+    is_export: bool = False
 
     @property
     def is_stub(self) -> bool:
@@ -154,7 +169,8 @@ class PassedOver:
 
     def hold(self, file: ImportFile, reason: str, *, is_torn: bool) -> None:
         """Note a file of no known format; `is_torn`: its beginning is no whole JSON."""
-        self._held.append(_UnknownFile(file, file.problem("file", reason), is_torn))
+        problem = file.problem("file", reason)
+        self._held.append(_UnknownFile(file, problem, is_torn, reason == EXPORT))
 
     def items(self) -> Iterator[ImportItem]:
         """What became of each file: a problem, perhaps a document, or one of a kind."""
@@ -181,6 +197,8 @@ class PassedOver:
             yield unknown.problem
         elif kind := unknown.kind:
             self.add(kind, file.relative)
+        elif is_lines and unknown.is_export:
+            yield ImportedFile(file.path.relative_to(self._root).as_posix())
         elif is_chat and (unknown.is_torn or is_lines or not self._keeps_documents):
             yield unknown.problem
         elif any(part.startswith(".") for part in file.relative.split("/")[:-1]):
