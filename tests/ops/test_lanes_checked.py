@@ -53,8 +53,8 @@ def test_everything_is_counted(memory: Memory, root: Path, script: Script, clock
     assert (found.notes, found.gaps, found.jobs, found.traces) == (3, 1, 2, 2)
     assert found.sections_pending == 0
     details = {name: checks[0].detail for name, checks in looked_at(memory).items()}
-    assert details["projects"] == f"1 projects, 3 files, {found.sections} sections"
-    assert details["project notes"] == "2 observations, 1 diary entries, 1 of the past"
+    assert details["projects"] == f"1 project, 3 files, {found.sections} sections"
+    assert details["project notes"] == "3 notes, 1 of them in the diary, and 1 of the past"
     assert details["deep recall"].startswith("1 open gaps, 2 jobs")
     assert details["models"] == "a-model writes the searches, a-model reads"
     assert memory.scoped("beside").stats().sections == 0
