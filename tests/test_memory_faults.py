@@ -7,7 +7,7 @@ import random
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -17,9 +17,7 @@ from tests.memory_killing import KINDS, killed, together
 from tests.sqlite_driver import dbapi2
 
 from anaphora import Memory, NewMemory
-from anaphora.errors import DiskFull, Locked, ReadOnly
-from anaphora.store.db import sqlite
-from anaphora.system.lock_holders import LOCKS
+from anaphora.errors import DiskFull, ReadOnly
 
 pytestmark = pytest.mark.internal
 
@@ -255,37 +253,3 @@ def test_a_home_that_cannot_remember_its_embedder(tmp_path: Path) -> None:
         subprocess.run(["mount", "-o", "remount,rw", str(disk)], check=True)
         assert (home / "settings.json").read_bytes() == kept
         assert list(home.glob("settings.*")) == [home / "settings.json"]
-
-
-@pytest.mark.promise("cli.errors")
-@pytest.mark.parametrize(
-    ("held", "call"),
-    [
-        ("BEGIN IMMEDIATE", lambda memory: memory.remember("the pump is blue")),
-        ("PRAGMA locking_mode=EXCLUSIVE; BEGIN EXCLUSIVE", lambda memory: memory.stats()),
-    ],
-)
-def test_a_lock_is_named(
-    held: str, call: Callable[[Memory], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What another program keeps locked is told as locked, with the program where it is known."""
-    monkeypatch.setattr(sqlite, "BUSY_SECONDS", 0.1)
-    with Memory.open(tmp_path, embedder="hashing") as memory:
-        memory.remember("the well is deep")
-    code = (
-        "import sqlite3, sys\n"
-        "held = sqlite3.connect(sys.argv[1], isolation_level=None)\n"
-        "held.executescript(sys.argv[2] + ';')\n"
-        "print(1, flush=True)\n"
-        "sys.stdin.read()"
-    )
-    words = [sys.executable, "-c", code, str(tmp_path / "anaphora.db"), held]
-    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
-        assert holder.stdout is not None
-        assert holder.stdout.readline() == b"1\n"
-        with Memory.open(tmp_path, embedder="hashing") as memory, pytest.raises(Locked) as caught:
-            call(memory)
-        holder.communicate()
-    assert "it is locked by " in str(caught.value)
-    if LOCKS.exists():
-        assert f"(process {holder.pid})" in caught.value.holder

@@ -53,8 +53,8 @@ def test_everything_is_counted(memory: Memory, root: Path, script: Script, clock
     assert (found.notes, found.gaps, found.jobs, found.traces) == (3, 1, 2, 2)
     assert found.sections_pending == 0
     details = {name: checks[0].detail for name, checks in looked_at(memory).items()}
-    assert details["projects"] == f"1 projects, 3 files, {found.sections} sections"
-    assert details["project notes"] == "2 observations, 1 diary entries, 1 of the past"
+    assert details["projects"] == f"1 project, 3 files, {found.sections} sections"
+    assert details["project notes"] == "3 notes, 1 of them in the diary, and 1 of the past"
     assert details["deep recall"].startswith("1 open gaps, 2 jobs")
     assert details["models"] == "a-model writes the searches, a-model reads"
     assert memory.scoped("beside").stats().sections == 0
@@ -89,19 +89,22 @@ def test_the_walls_of_the_sandbox_are_findings(memory: Memory) -> None:
     assert found["sandbox.interpreter"][0].detail.startswith("stands")
 
 
-def test_a_model_without_its_key_is_a_finding(
+@pytest.mark.enable_socket
+def test_a_model_that_cannot_answer_is_a_finding(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The finding names the model and what lacks; a key is never shown."""
+    """The finding names the model and what lacks, or where nobody is; a key is never shown."""
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with Memory.open(tmp_path, embedder="hashing", model="openai:gpt-none") as memory:
         (check,) = looked_at(memory)["models"]
         assert not check.ok
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-not-to-be-shown")
+    monkeypatch.setenv("ANAPHORA_MODEL_KEY", "sk-not-to-be-shown")
+    monkeypatch.setenv("ANAPHORA_MODEL_URL", "http://127.0.0.1:9/v1")
     with Memory.open(tmp_path, embedder="hashing", model="openai:gpt-none") as memory:
         (check,) = looked_at(memory)["models"]
-        assert check.ok, check
+        assert not check.ok
         assert "gpt-none" in check.detail
+        assert "at http://127.0.0.1:9/v1 (ANAPHORA_MODEL_URL)" in check.detail
         assert "not-to-be-shown" not in check.detail
 
 

@@ -20,7 +20,7 @@ FEATURE = Feature(
     StickerServices,
     tables=(TABLE,),
     search_kinds=(STICKER,),
-    commands=(Commands(f"{__package__}.surfaces:register", ("sticker",), 200),),
+    commands=(Commands(f"{__package__}.surfaces:register", 200, {"sticker": "Remember"}),),
     routes=(f"{__package__}.surfaces:router",),
     tools=f"{__package__}.surfaces:TOOLS",
     line_kinds=f"{__package__}.services:LINES",

@@ -16,12 +16,21 @@ from sqlalchemy import Connection, create_engine, text
 from sqlalchemy.pool import NullPool
 from tests.sqlite_driver import IS_SAFE, JOURNAL, dbapi2, wal
 
-from anaphora.errors import Closed, InvalidInput, ReadOnly, SchemaTooNew, SchemaTooOld, StoreError
+from anaphora.errors import (
+    Closed,
+    InvalidInput,
+    Locked,
+    ReadOnly,
+    SchemaTooNew,
+    SchemaTooOld,
+    StoreError,
+)
 from anaphora.store.db import sqlite
 from anaphora.store.db.engine import Database, Write, open_database
 from anaphora.store.db.revision import REVISION, REVISION_TABLE
 from anaphora.store.db.statements import insert
 from anaphora.store.threads.sidecar import Sidecar, TurnNote
+from anaphora.system.lock_holders import LOCKS
 
 pytestmark = pytest.mark.internal
 
@@ -278,6 +287,7 @@ CHECK_IMPORTS = """
 import sys
 from pathlib import Path
 from anaphora.store.threads.sidecar import Sidecar, TurnNote
+from anaphora.system.lock_holders import LOCKS
 from anaphora.store.db.engine import open_database
 
 truth = open_database(Path(sys.argv[1]))
@@ -447,3 +457,40 @@ def test_texts_have_one_order(truth: Database) -> None:
     assert ordered == [(name,) for name in sorted(names)]
     found = truth.rows("SELECT record_id FROM record WHERE record_id LIKE 'a%'", {})
     assert {row[0] for row in found} == {"a", "a b", "ab", "apple"}
+
+
+@pytest.mark.promise("cli.errors")
+@pytest.mark.parametrize(
+    ("held", "scope"),
+    [
+        ("BEGIN IMMEDIATE", "write"),
+        ("PRAGMA locking_mode=EXCLUSIVE; BEGIN EXCLUSIVE", "write"),
+        ("PRAGMA locking_mode=EXCLUSIVE; BEGIN EXCLUSIVE", "read"),
+    ],
+)
+def test_a_lock_is_named(
+    held: str, scope: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What another program keeps locked is told as locked, with the program where it is known."""
+    path = tmp_path / "anaphora.db"
+    write_home(path)
+    monkeypatch.setattr(sqlite, "BUSY_SECONDS", 0.1)
+    code = (
+        "import sqlite3, sys\n"
+        "connection = sqlite3.connect(sys.argv[1], isolation_level=None)\n"
+        "connection.executescript(sys.argv[2] + ';')\n"
+        "print(1, flush=True)\n"
+        "sys.stdin.read()"
+    )
+    words = [sys.executable, "-c", code, str(path), held]
+    truth = open_database(path)
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == b"1\n"
+        begin = truth.write("default") if scope == "write" else truth.read()
+        with pytest.raises(Locked, match="it is locked by ") as caught, begin:
+            pass
+        holder.communicate()
+    truth.close()
+    if LOCKS.exists():
+        assert f"(process {holder.pid})" in caught.value.holder

@@ -55,7 +55,7 @@ class AddressLook:
                 self._outcome = answer.status_code
         except httpx.TimeoutException:
             return
-        except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as error:
+        except Exception as error:  # noqa: BLE001 - whatever it is, who waits is told
             words = _NOISE.sub("", str(error)) or type(error).__name__
             is_secure = "ssl" in str(error).lower()
             self._outcome = OSError(f"no secure connection: {words}" if is_secure else words)

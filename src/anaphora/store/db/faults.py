@@ -63,7 +63,7 @@ def explain(error: BaseException, operation: str, place: Path | str) -> Anaphora
         return DiskFull(operation, place, _words(cause))
     if state in _PG_NO_WRITE:
         return ReadOnly(operation, place, _words(cause))
-    if state == _PG_BUSY:
+    if state == _PG_BUSY or state in _PG_IN_THE_WAY:
         return Locked(operation, place)
     return StoreError(operation, place, _words(cause))
 

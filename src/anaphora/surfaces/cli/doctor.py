@@ -16,7 +16,7 @@ from anaphora.surfaces.cli.grammar import NAMESPACE
 from anaphora.surfaces.cli.options import Json
 from anaphora.surfaces.cli.output import PARTS, console, emit, styled
 from anaphora.surfaces.cli.progress import READ, long_work
-from anaphora.surfaces.cli.where import Where, open_memory
+from anaphora.surfaces.cli.where import Where, home_of, open_memory
 from anaphora.surfaces.cli.words import command_line, program_words
 from anaphora.text.display import one_line
 from anaphora.values.conversations import Check
@@ -44,7 +44,8 @@ def doctor(
     """
     with long_work("Checking", kept=READ, quiet=as_json) as progress:
         # What is installed can be checked before there is a memory; then "home" says so.
-        with open_memory(context, begins=context.obj.namespace == NAMESPACE.default) as memory:
+        is_early = context.obj.namespace == NAMESPACE.default and not home_of(context.obj).is_begun
+        with open_memory(context, begins=is_early) as memory:
             home = memory.home
             checks = memory.doctor(repair=repair, progress=progress)
         command = _Command(context.obj, home, repaired=repair)

@@ -98,11 +98,17 @@ def open_memory_at(
     return memory
 
 
+def home_of(where: Where) -> Home:
+    """The home at this place."""
+    settings = load_settings(where.home, where.conversations)
+    return Home(settings.home, settings.conversations, settings.database)
+
+
 def refuse_missing_home(where: Where) -> None:
     """Raise `NoHome` if there is no memory at this place."""
-    settings = load_settings(where.home, where.conversations)
-    if not Home(settings.home, settings.conversations, settings.database).is_begun:
-        raise NoHome(settings.home)
+    home = home_of(where)
+    if not home.is_begun:
+        raise NoHome(home.root)
 
 
 def require_whole_home(context: typer.Context, command: str, *, begins: bool = False) -> Where:
