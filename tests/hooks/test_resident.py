@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from multiprocessing.connection import Listener
 from pathlib import Path
 from typing import Any
 
@@ -389,6 +390,35 @@ def test_the_model_is_shared_and_its_vectors_are_the_same(
         os.kill(pid, signal.SIGKILL)
         memory.remember("The coot dives for weed.")
         assert memory.recall("what dives for weed?")[0].text == "The coot dives for weed."
+
+
+@pytest.mark.promise("resident.model", "remember.never_blocks")
+def test_a_process_that_still_loads_the_model_holds_no_call(
+    environ: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It listens before it has the model: until then words answer, and say so."""
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
+    asked = threading.Event()
+
+    def listen() -> None:
+        with Listener(resident.address(environ), "AF_UNIX") as listener, listener.accept() as peer:
+            while resident.unpacked(peer.recv_bytes())["call"] == "hello":
+                peer.send_bytes(resident.packed({"pid": os.getpid()}))
+            asked.wait(20)
+
+    listening = threading.Thread(target=listen)
+    listening.start()
+    until(lambda: Path(resident.address(environ)).exists())
+    with Memory.open(tmp_path / "home", share_model="running") as memory:
+        memory.remember("The heron stands in the reeds.")
+        answer = memory.recall("where does the heron stand?", timeout=0.3)
+        assert [hit.text for hit in answer] == ["The heron stands in the reeds."]
+        assert "meaning is still loading" in str(answer.degraded)
+        asked.set()
+        assert memory.ready(60)
+        assert not memory.recall("where does the heron stand?").degraded
+    listening.join()
 
 
 @pytest.mark.promise("resident.life")

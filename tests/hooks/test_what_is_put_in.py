@@ -775,6 +775,7 @@ def test_rules_come_back_after_a_compaction_and_chatter_does_not(
     hurried = desk.waiting(patience=0.0).answer("claude-code", json.dumps(compacted).encode())
     assert "Always sign off" in hurried
     assert said[1] not in hurried
+    desk.hooks = desk.waiting(patience=60.0)
     desk.tell("PreCompact", trigger="auto", **more)
     rules, heading, rest = desk.tell("SessionStart", source="compact", **more).partition(
         "Said earlier in this session:"

@@ -119,8 +119,11 @@ def connect_embedder(environ: Mapping[str, str], spec: EmbedderSpec, *, start: b
     """
     try:
         connection = resident.reach(environ, STARTING if start else 0.0, start=start)
-    except resident.NoResident:
+        embedder = ResidentEmbedder(
+            connection, environ, spec.load, name=spec.name, dimensions=spec.dimensions
+        )
+        # It listens before it has loaded the model. No call may take that for one that is there.
+        embedder.embed([spec.name])
+    except (resident.NoResident, EmbeddingError):
         return spec.load()
-    return ResidentEmbedder(
-        connection, environ, spec.load, name=spec.name, dimensions=spec.dimensions
-    )
+    return embedder

@@ -170,9 +170,8 @@ class ProjectServices(FeatureServices):
             self.sections,
             services.embedder,
             services.clock,
-            # What indexes is loaded where it is needed: the beginning of a session is not.
-            refresh=lambda project: self.upkeep.refresh(project),  # noqa: PLW0108
-            fill=lambda first: self.upkeep.begin_filling(first),  # noqa: PLW0108
+            refresh=self.upkeep.refresh,
+            fill=self.upkeep.begin_filling,
         )
 
     @service
@@ -213,7 +212,15 @@ class ProjectServices(FeatureServices):
 
         tokens = services.container.settings.core_tokens
         question = services.conversation.session_places.question
-        return WarmUpRecall(self.recall_context, standing, opening, tokens, question)
+        return WarmUpRecall(
+            lambda: self.recall_context,
+            self.store,
+            self.notes_and_documents,
+            standing,
+            opening,
+            tokens,
+            question,
+        )
 
     def lanes(self) -> Iterable[Lane]:
         """As in `FeatureServices`."""

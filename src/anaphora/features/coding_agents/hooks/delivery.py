@@ -24,7 +24,10 @@ def give(output: str, path: str, content: str, since: int, known: int = 0) -> in
     """
     lock = _lock(os.path.dirname(path)) if path else -1  # noqa: PTH120
     try:
-        changed_at = _changed_at(path) if path else 0
+        try:
+            changed_at = os.stat(path).st_mtime_ns if path else 0  # noqa: PTH116
+        except OSError:
+            changed_at = 0
         if changed_at >= since - _COARSE and changed_at != known:
             return changed_at
         if output:
@@ -35,13 +38,6 @@ def give(output: str, path: str, content: str, since: int, known: int = 0) -> in
     finally:
         if lock >= 0:
             os.close(lock)
-
-
-def _changed_at(path: str) -> int:
-    try:
-        return os.stat(path).st_mtime_ns  # noqa: PTH116
-    except OSError:
-        return 0
 
 
 def _lock(folder: str) -> int:

@@ -166,18 +166,6 @@ class SessionHooks:
         return ""
 
     def _restore(self, session: AgentSession, context: SessionContext) -> str:
-        is_read = self._patience > 0 and self._read_within(session, _TRANSCRIPT * self._patience)
-        text = context.restore(session)
-        if not (text or is_read):
-            # The next prompt tries it again.
-            context.compact(session)
-        return text
-
-    def _read_within(self, session: AgentSession, seconds: float) -> bool:
-        """Import the session's transcript; a long one comes in beside the answer, and it is False.
-
-        The rules must not wait for it.
-        """
         errors = list[BaseException]()
 
         def read() -> None:
@@ -187,11 +175,18 @@ class SessionHooks:
                 errors.append(error)
 
         reading = Thread(target=copy_context().run, args=(read,), daemon=True)
-        reading.start()
-        reading.join(seconds)
+        if self._patience > 0:
+            # A long transcript comes in beside the answer: the rules must not wait for it.
+            reading.start()
+            reading.join(_TRANSCRIPT * self._patience)
         if errors:
             raise errors[0]
-        return not reading.is_alive()
+        is_read = self._patience > 0 and not reading.is_alive()
+        text = context.restore(session)
+        if not (text or is_read):
+            # The next prompt tries it again.
+            context.compact(session)
+        return text
 
     def _catch_up(self, event: HookEvent, **limits: int) -> None:
         """Import transcripts of other sessions that ended without an event."""

@@ -13,9 +13,6 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
-from anaphora.features.projects.recall.evidence import note_memory
-from anaphora.features.projects.recall.excerpts import Excerpts
-from anaphora.features.projects.recall.lane import ContextRecall
 from anaphora.features.projects.recall.package import HEADER, render_package, rendered_target
 from anaphora.features.projects.values import RecallPackage, Target, WarmUp
 from anaphora.rank.budget import token_cost
@@ -35,8 +32,10 @@ from anaphora.values.context import LEAST_BUDGET, ContextMemory
 
 if TYPE_CHECKING:
     from anaphora.features.projects.ranking.table import SectionTable
-    from anaphora.features.projects.store.notes import NoteRow
+    from anaphora.features.projects.recall.lane import ContextRecall
+    from anaphora.features.projects.store.notes import NoteRow, Notes
     from anaphora.features.projects.store.rows import FileRow, ProjectRow, SectionRow
+    from anaphora.features.projects.store.store import Projects
     from anaphora.recall.session.standing import StandingContext
     from anaphora.values.memories import MemoryRecord
 
@@ -58,9 +57,14 @@ NOTES_SHARE: Final = 0.6
 
 @dataclass(frozen=True, slots=True)
 class WarmUpRecall:
-    """Prepares new sessions in one namespace."""
+    """Prepares new sessions in one namespace.
 
-    lane: ContextRecall
+    The `lane` is loaded for a topic or a project: most sessions begin without.
+    """
+
+    lane: Callable[[], ContextRecall]
+    projects: Projects
+    notes: Notes
     standing: Callable[[str | None], StandingContext]
     opening: Callable[[StandingContext, Sequence[MemoryRecord]], Sequence[ContextMemory]]
     core_tokens: int
@@ -147,7 +151,7 @@ class WarmUpRecall:
 
     def _find_projects(self, project: str | None, directory: str | None) -> tuple[ProjectRow, ...]:
         """The project of this name, or those that the folder lies in, if given; else all."""
-        projects = self.lane.projects
+        projects = self.projects
         if directory is not None:
             return projects.around(directory)
         return projects.rows() if project is None else (projects.find(project),)
@@ -160,7 +164,7 @@ class WarmUpRecall:
         share = max(LEAST_BUDGET, round(TOPIC_SHARE * budget))
         if share > budget - LEAST_BUDGET:
             share = budget
-        return self.lane.recall(topic, project=project, budget=share)
+        return self.lane().recall(topic, project=project, budget=share)
 
     def _list_notes(
         self, names: dict[str, str], directory: str | None, *, one_project: bool
@@ -169,7 +173,7 @@ class WarmUpRecall:
         only = next(iter(names)) if one_project else None
         observations = [
             row
-            for row in self.lane.notes.list(kind="observation", project=only, limit=LOOKED_AT)
+            for row in self.notes.list(kind="observation", project=only, limit=LOOKED_AT)
             if directory is None or row.project is None or row.project in names
         ]
         ordered_notes = sorted(
@@ -184,7 +188,7 @@ class WarmUpRecall:
         }
         diary = [
             row
-            for row in self.lane.notes.list(kind="diary", project=only, limit=LOOKED_AT)
+            for row in self.notes.list(kind="diary", project=only, limit=LOOKED_AT)
             if directory is None or row.project is None or row.project in names
         ][:DIARY]
         by_kind["diary"] = [_make_memory(row, names) for row in diary]
@@ -195,11 +199,11 @@ class WarmUpRecall:
     ) -> tuple[tuple[str, ...], tuple[Target, ...]]:
         lines: list[str] = []
         targets: list[Target] = []
-        table = self.lane.index.table() if rows else None
+        table = self.lane().index.table() if rows else None
         for row in rows:
-            files = self.lane.projects.files(row.id, facts=True)
+            files = self.projects.files(row.id, facts=True)
             readme = readme_of(files)
-            parts = self.lane.projects.sections_of(row.id, readme) if readme else ()
+            parts = self.projects.sections_of(row.id, readme) if readme else ()
             # One long line can be spared, the ones after it may fit.
             description = shape(row, files, parts)
             lines.extend(
@@ -238,6 +242,9 @@ def _format_shape_line(line: str) -> str:
 
 
 def _make_memory(row: NoteRow, names: dict[str, str]) -> ContextMemory:
+    from anaphora.features.projects.recall.evidence import note_memory
+    from anaphora.features.projects.recall.excerpts import Excerpts
+
     return note_memory(row, names, Excerpts({}), float(row.importance))
 
 
