@@ -157,6 +157,13 @@ ORDERS = (
     "parent fork grandchild other",
     "other fork parent",
     "fork other",
+    "grandchild fork parent",
+    "grandchild fork other parent",
+    "grandchild parent fork",
+    "grandchild parent",
+    "grandchild other fork parent",
+    "parent grandchild other fork",
+    "other grandchild fork parent",
 )
 
 

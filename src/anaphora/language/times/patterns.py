@@ -18,16 +18,13 @@ _NUMERIC: Final = (
 )
 _SIDES: Final = ("since", "after", "before", "until")
 _NOTHING: Final = "(?!)"
-TOLD: Final = {
-    "day": "",
-    **dict.fromkeys(("unit", "weekend", "ago", "ahead", "rolling"), "{unit}|weekend"),
-    "weekday": "{any_weekday}",
-    "date": "{month}",
-    "holiday": "{holiday}",
-    "nth": r"\d",
-}
-"""The kinds of times that lie around the day on which they are told, or are on it, each
-with a pattern of what a text that names one holds."""
+TOLD: Final = frozenset(
+    {
+        *("day", "unit", "weekend", "ago", "ahead", "rolling"),
+        *("weekday", "date", "holiday", "nth"),
+    }
+)
+"""The kinds of times that lie around the day on which they are told, or are on it."""
 MeaningT = TypeVar("MeaningT")
 
 
@@ -83,30 +80,30 @@ class Patterns:
             phrases += [Phrase(self._compile(form), "numeric", ()) for form in _NUMERIC]
         return phrases
 
-    def told(self, text: str) -> Iterator[Phrase]:
+    @cached_property
+    def told(self) -> Sequence[Phrase]:
         """The phrases by which a told text may name a day by that of telling it.
 
         Among them are those of dates: a date is no weekday.
         """
-        for gate, phrases in self._told:
-            if gate.search(text):
-                yield from phrases
+        told_phrases = [self._compile_phrase(*row) for row in self._times.get("told", ())]
+        return [phrase for phrase in (*self.phrases, *told_phrases) if phrase.kind in TOLD]
 
     @cached_property
-    def _told(self) -> Sequence[tuple[re.Pattern[str], Sequence[Phrase]]]:
-        """The phrases of what is told by what a text must hold for them, most of them once."""
-        told_phrases = [self._compile_phrase(*row) for row in self._times.get("told", ())]
-        phrases: dict[str, list[Phrase]] = {}
-        for phrase in (*self.phrases, *told_phrases):
-            if phrase.kind in TOLD:
-                phrases.setdefault(TOLD[phrase.kind], []).append(phrase)
-        return [(self._compile(gate), phrases_of_gate) for gate, phrases_of_gate in phrases.items()]
+    def told_starts(self) -> re.Pattern[str]:
+        """Where one of them begins: a text is looked through once for all of them."""
+        rows = (*self._times["phrases"], *self._led_rows(), *self._times.get("told", ()))
+        forms = [row[0] for row in rows if row[1].partition(" ")[0] in TOLD]
+        before, behind = self._bounds
+        pattern = self._fill(f"{before}(?=(?:{_any(*forms)}){behind})")
+        return self._compile(re.sub(r"\(\?P<\w+>", "(?:", pattern))
 
     @cached_property
     def near(self) -> re.Pattern[str]:
-        """What a text holds that tells a day by the day on which it is told."""
+        """What a text in small letters holds that tells a day by the day on which it is told."""
         bound = r"\b" if self.spaced else ""
-        return self._compile(f"{bound}(?:{_any(*self._times.get('near', ()))}){bound}")
+        pattern = f"{bound}(?:{_any(*self._times.get('near', ()))}){bound}"
+        return self._compile(pattern, re.NOFLAG)
 
     @cached_property
     def happened(self) -> re.Pattern[str]:
@@ -227,8 +224,10 @@ class Patterns:
     def _bound(self, pattern: str) -> str:
         return f"{self._bounds[0]}(?:{pattern}){self._bounds[1]}"
 
-    def _compile(self, pattern: str) -> re.Pattern[str]:
-        flags = re.IGNORECASE | (re.ASCII if self.by_words else re.NOFLAG)
+    def _compile(
+        self, pattern: str, flags: re.RegexFlag = re.IGNORECASE
+    ) -> re.Pattern[str]:
+        flags |= re.ASCII if self.by_words else re.NOFLAG
         return re.compile(loose(self._fill(pattern)), flags)
 
     def _fill(self, pattern: str) -> str:

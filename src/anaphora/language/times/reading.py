@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import islice
+from itertools import islice, product
 from typing import Final
 
 from anaphora.errors import InvalidInput
@@ -196,11 +196,13 @@ class _TimeReader:
         """The times that the text names, asked at `now`, in their order."""
         patterns, text = self.patterns, self.text
         asks_forward = bool(patterns.future.search(text)) and not patterns.past.search(text)
-        phrases = (phrase for phrase in patterns.phrases if digits or phrase.kind != "numeric")
-        readings = sorted(
-            self._all(Asked(now, asks_forward), phrases),
-            key=lambda reading: (reading.first, -reading.last),
+        matches = (
+            (phrase, match)
+            for phrase in patterns.phrases
+            if digits or phrase.kind != "numeric"
+            for match in phrase.pattern.finditer(text)
         )
+        readings = self._read_all(Asked(now, asks_forward), matches)
         while True:
             times = list(islice(self._relate(_choose_longest(readings)), MAX_SPANS))
             unrelated = {time.first for time in times if time.unsure}
@@ -211,14 +213,19 @@ class _TimeReader:
     def read_told(self, now: datetime) -> Iterator[Days]:
         """The days that the text, told at `now`, means without writing them out."""
         patterns, text = self.patterns, self.text
+        starts = [match.start() for match in patterns.told_starts.finditer(text)]
+        if not starts:
+            return
+        matches = (
+            (phrase, match)
+            for phrase, start in product(patterns.told, starts)
+            if (match := phrase.pattern.match(text, start))
+        )
         is_past = bool(patterns.happened.search(text) or patterns.past.search(text))
         context = Asked(now, not is_past or bool(patterns.future.search(text)))
         is_usual = bool(patterns.usual.search(text))
         is_lasting = is_usual or bool(patterns.lasting.search(text))
-        readings = sorted(
-            self._all(context, patterns.told(text)),
-            key=lambda reading: (reading.first, -reading.last),
-        )
+        readings = self._read_all(context, matches)
         least = 0
         for named in _choose_longest([reading for reading in readings if not reading.unsure]):
             time, kind = self._read_part(named, least), named.phrase.kind
@@ -238,15 +245,18 @@ class _TimeReader:
             if kind != "date" or _is_explicit(named) or not named.groups.keys() & _WRITTEN:
                 yield time.days
 
-    def _all(self, asked: Asked, phrases: Iterable[Phrase]) -> Iterator[_Named]:
-        """Every reading of every place by some phrases."""
-        for phrase in phrases:
-            for match in phrase.pattern.finditer(self.text):
-                # 30 February, or 9999 years ago: words in the form of a time that is none.
-                with suppress(ValueError, OverflowError):
-                    reading = self._read_match(phrase, match, asked)
-                    if reading is not None and reading.start < reading.end:
-                        yield reading
+    def _read_all(
+        self, asked: Asked, matches: Iterable[tuple[Phrase, re.Match[str]]]
+    ) -> list[_Named]:
+        """Every reading of every place, in their order, the longest first."""
+        readings: list[_Named] = []
+        for phrase, match in matches:
+            # 30 February, or 9999 years ago: words in the form of a time that is none.
+            with suppress(ValueError, OverflowError):
+                reading = self._read_match(phrase, match, asked)
+                if reading is not None and reading.start < reading.end:
+                    readings.append(reading)
+        return sorted(readings, key=lambda reading: (reading.first, -reading.last))
 
     def _read_match(self, phrase: Phrase, match: re.Match[str], asked: Asked) -> _Named | None:
         names = match.re.groupindex
