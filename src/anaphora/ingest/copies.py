@@ -15,7 +15,6 @@ import hashlib
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
-from itertools import zip_longest
 from typing import Final
 
 from anaphora.store.hashing import stored_turn_hash
@@ -87,10 +86,10 @@ class CopiedChats:
         source, own_mark = item.source, f"{_OWN}{item.key}"
         copied_mark = f"{_STAND_IN}{item.copy_of[0]}" if item.copy_of else own_mark
         keys = self._keys.setdefault((source, item.key), {})
-        repeated = repeated_keys(item, notes)
-        for turn, key in zip_longest(item.turns, repeated, fillvalue=""):
-            mark = copied_mark if turn.copied else own_mark
-            keys[turn.key] = key or f"{mark}:{turn.key}"
+        for turn in item.turns:
+            keys[turn.key] = f"{copied_mark if turn.copied else own_mark}:{turn.key}"
+        repeated = zip(item.turns, repeated_keys(item, notes), strict=False)
+        keys.update((turn.key, key) for turn, key in repeated if key)
         if item.turns and item.turns[0].parent is None:
             first_turn = item.turns[0]
             start = _digest_parts(source, stored_turn_hash(first_turn.role, first_turn.text))

@@ -18,13 +18,18 @@ _NUMERIC: Final = (
 )
 _SIDES: Final = ("since", "after", "before", "until")
 _NOTHING: Final = "(?!)"
-TOLD: Final = frozenset(
-    {
-        *("day", "unit", "weekend", "ago", "ahead", "rolling"),
-        *("weekday", "date", "holiday", "nth"),
-    }
-)
-"""The kinds of times that lie around the day on which they are told, or are on it."""
+_TOLD: Final = {
+    "day": "",
+    **dict.fromkeys(("unit", "weekend", "ago", "ahead", "rolling"), "{unit}|weekend"),
+    "weekday": "{any_weekday}",
+    "date": "{month}",
+    "holiday": "{holiday}",
+    "nth": r"\d",
+}
+"""The kinds of times that lie around the day on which they are told, or are on it, each
+with a pattern of what a text that names one holds."""
+_CASED: Final = re.compile(r"\(\?-i:[^()]*\)")
+_NAME_OF_GROUP: Final = re.compile(r"\(\?P<\w+>")
 MeaningT = TypeVar("MeaningT")
 
 
@@ -35,6 +40,17 @@ class Phrase(NamedTuple):
     kind: str
     detail: tuple[str, ...]
     lead: re.Pattern[str] | None = None
+
+
+class Told(NamedTuple):
+    """Phrases, what a text that has one of them holds, and where they begin.
+
+    Both are of the text in small letters: it is looked through once for all phrases.
+    """
+
+    gate: re.Pattern[str]
+    starts: re.Pattern[str]
+    phrases: Sequence[Phrase]
 
 
 class Affixes(NamedTuple, Generic[MeaningT]):
@@ -81,29 +97,32 @@ class Patterns:
         return phrases
 
     @cached_property
-    def told(self) -> Sequence[Phrase]:
+    def told(self) -> Sequence[Told]:
         """The phrases by which a told text may name a day by that of telling it.
 
         Among them are those of dates: a date is no weekday.
         """
-        told_phrases = [self._compile_phrase(*row) for row in self._times.get("told", ())]
-        return [phrase for phrase in (*self.phrases, *told_phrases) if phrase.kind in TOLD]
-
-    @cached_property
-    def told_starts(self) -> re.Pattern[str]:
-        """Where one of them begins: a text is looked through once for all of them."""
-        rows = (*self._times["phrases"], *self._led_rows(), *self._times.get("told", ()))
-        forms = [row[0] for row in rows if row[1].partition(" ")[0] in TOLD]
+        rows_by_gate: dict[str, list[Sequence[str]]] = {}
+        for row in (*self._times["phrases"], *self._led_rows(), *self._times.get("told", ())):
+            if (gate := _TOLD.get(row[1].partition(" ")[0])) is not None:
+                rows_by_gate.setdefault(gate, []).append(row)
         before, behind = self._bounds
-        pattern = self._fill(f"{before}(?=(?:{_any(*forms)}){behind})")
-        return self._compile(re.sub(r"\(\?P<\w+>", "(?:", pattern))
+        bound = r"\b" if self.spaced else ""
+        return [
+            Told(
+                self._compile_small(f"{bound}(?:{gate})"),
+                self._compile_small(f"{before}(?=(?:{_any(*(row[0] for row in rows))}){behind})"),
+                [self._compile_phrase(*row) for row in rows],
+            )
+            for gate, rows in rows_by_gate.items()
+        ]
 
     @cached_property
     def near(self) -> re.Pattern[str]:
         """What a text in small letters holds that tells a day by the day on which it is told."""
         bound = r"\b" if self.spaced else ""
         pattern = f"{bound}(?:{_any(*self._times.get('near', ()))}){bound}"
-        return self._compile(pattern, re.NOFLAG)
+        return self._compile_small(pattern)
 
     @cached_property
     def happened(self) -> re.Pattern[str]:
@@ -112,23 +131,23 @@ class Patterns:
 
     @cached_property
     def usual(self) -> re.Pattern[str]:
-        """What shows that a text tells what holds on many days."""
-        return self._compile_bounded(_any(*self._times.get("usual", ())))
+        """What shows that a text in small letters tells what holds on many days."""
+        return self._compile_small(self._bound(_any(*self._times.get("usual", ()))))
 
     @cached_property
     def lasting(self) -> re.Pattern[str]:
-        """What shows that a text tells how long something lasts: "in three days"."""
-        return self._compile_bounded(_any(*self._times.get("lasting", ())))
+        """What shows that one tells how long something lasts: "in three days"."""
+        return self._compile_small(self._bound(_any(*self._times.get("lasting", ()))))
 
     @cached_property
     def future(self) -> re.Pattern[str]:
-        """What tells that a text is about the future."""
-        return self._compile_bounded(_any(*self._times.get("future", ())))
+        """What tells that a text in small letters is about the future."""
+        return self._compile_small(self._bound(_any(*self._times.get("future", ()))))
 
     @cached_property
     def past(self) -> re.Pattern[str]:
         """What tells that it is not."""
-        return self._compile_bounded(_any(*self._times.get("past", ())))
+        return self._compile_small(self._bound(_any(*self._times.get("past", ()))))
 
     @cached_property
     def sides(self) -> Affixes[str]:
@@ -224,9 +243,12 @@ class Patterns:
     def _bound(self, pattern: str) -> str:
         return f"{self._bounds[0]}(?:{pattern}){self._bounds[1]}"
 
-    def _compile(
-        self, pattern: str, flags: re.RegexFlag = re.IGNORECASE
-    ) -> re.Pattern[str]:
+    def _compile_small(self, pattern: str) -> re.Pattern[str]:
+        """Of a text in small letters, which are found faster; what they do not tell, it takes."""
+        plain = _NAME_OF_GROUP.sub("(?:", _CASED.sub("", self._fill(pattern)))
+        return self._compile(plain, re.NOFLAG)
+
+    def _compile(self, pattern: str, flags: re.RegexFlag = re.IGNORECASE) -> re.Pattern[str]:
         flags |= re.ASCII if self.by_words else re.NOFLAG
         return re.compile(loose(self._fill(pattern)), flags)
 

@@ -16,11 +16,13 @@ from anaphora.language.languages.language import ENGLISH, english, languages
 from anaphora.language.times.calendar import Days
 from anaphora.language.times.patterns import patterns_of
 from anaphora.language.times.reading import read_told
+from anaphora.language.times.words import small_letters
 
 ELSEWHEN: Final = "~day"
 """A token that an index has of a text that names days, and not the one on which it was told."""
 
-_BREAK = re.compile(r"(?<!\d)[.!?]+(?=\s)|[\n。！？]")
+# Its first character is looked for fast.
+_BREAK = re.compile(r"[.!?\n。！？](?:(?<=[\n。！？])|(?<!\d[.!?])[.!?]*(?=\s))")
 _REACH: Final = 200
 """Characters around a word of time that are read as its sentence at most."""
 _SENTENCES: Final = 16
@@ -38,8 +40,7 @@ def told_days(text: str, at: datetime, code: str) -> tuple[Days, ...]:
     if at.year <= 1 or at.year >= 9999:
         return ()
     now, known_languages = at.replace(tzinfo=None, fold=0), languages()
-    # As long as it was: a dotted capital I would become two letters.
-    lower_text = text.replace("İ", "i").lower()
+    lower_text = small_letters(text)
     if code in known_languages and known_languages[code].times:
         return _told_in(code, text, lower_text, now)
     days = _told_in(ENGLISH, text, lower_text, now)
