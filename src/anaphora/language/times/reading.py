@@ -68,6 +68,8 @@ _NAMED: Final = frozenset({"date", "weekday", "season", "holiday", "year"})
 _WRITTEN: Final = frozenset({"day_digits", "year", "first"})
 # What is done every Friday names no day.
 _USUAL: Final = frozenset({"weekday", "date"})
+# A word for a day that is a name: "USA Today".
+_CAPITAL_INSIDE: Final = re.compile(r"\w\s[^\W\d_a-z](?=[^\W\d_A-Z])")
 # What lies behind or before the day of telling whatever the sentence is about.
 _TENSELESS: Final = frozenset({"day", "ago", "rolling"})
 _REACH: Final = 48
@@ -245,6 +247,8 @@ class _TimeReader:
             time, kind = self._read_part(named, least), named.phrase.kind
             least = time.last
             if is_usual and kind in _USUAL and not _is_explicit(named):
+                continue
+            if kind == "day" and _CAPITAL_INSIDE.match(text, max(0, named.first - 2)):
                 continue
             if kind == "ahead" and (is_lasting or not context.forward):
                 continue
