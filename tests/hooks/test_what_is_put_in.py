@@ -53,14 +53,14 @@ class Desk:
         assert self.memory.ready(60)
         self.hooks = self.waiting()
 
-    def waiting(self, **patience: float) -> SessionHooks:
+    def waiting(self, patience: float = 2.0) -> SessionHooks:
         """Hooks over the memory, which wait so long for what takes long."""
         return SessionHooks(
             self.memory,
             user=self.home,
             background=lambda _: None,
             clock=self.now.timestamp,
-            **patience,
+            patience=patience,
         )
 
     def tell(self, event: str, client: str = "claude-code", **more: Any) -> str:
