@@ -149,7 +149,7 @@ class CopiedChats:
         if until != since:
             for chat, message_key, words, index in self._sidecar.messages_since(source, since):
                 self._chats[_digest_parts(source, message_key, words)] = chat
-                mark = next((one for one in (_OWN, _STAND_IN) if message_key.startswith(one)), "")
+                mark = next(filter(message_key.startswith, (_OWN, _STAND_IN)), "")
                 if index == 0:
                     start = _digest_parts(source, words)
                     self._begun.setdefault(start, {})[chat] = mark == _STAND_IN

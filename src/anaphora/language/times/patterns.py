@@ -42,7 +42,7 @@ class Phrase(NamedTuple):
     lead: re.Pattern[str] | None = None
 
 
-class Told(NamedTuple):
+class DayPhrases(NamedTuple):
     """Phrases, what a text that has one of them holds, and where they begin.
 
     Both are of the text in small letters: it is looked through once for all phrases.
@@ -98,7 +98,7 @@ class Patterns:
         return phrases
 
     @cached_property
-    def told(self) -> Sequence[Told]:
+    def told(self) -> Sequence[DayPhrases]:
         """The phrases by which a told text may name a day by that of telling it.
 
         Among them are those of dates: a date is no weekday.
@@ -110,7 +110,7 @@ class Patterns:
         before, behind = self._bounds
         bound = r"\b" if self.spaced else ""
         return [
-            Told(
+            DayPhrases(
                 self._compile_small(f"{bound}(?:{gate})"),
                 self._compile_small(f"{before}(?=(?:{_any(*(row[0] for row in rows))}){behind})"),
                 [self._compile_phrase(*row) for row in rows],

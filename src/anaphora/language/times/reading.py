@@ -202,14 +202,14 @@ class _TimeReader:
         lower_text = small_letters(text)
         asks_forward = patterns.tells(lower_text, "future")
         asks_forward = asks_forward and not patterns.tells(lower_text, "past")
-        asked = Asked(now, asks_forward)
-        found = (
-            self._read_match(phrase, match, asked)
+        context = Asked(now, asks_forward)
+        times_read = (
+            self._read_match(phrase, match, context)
             for phrase in patterns.phrases
             if digits or phrase.kind != "numeric"
             for match in phrase.pattern.finditer(text)
         )
-        readings = sorted(filter(None, found), key=lambda time: (time.first, -time.last))
+        readings = sorted(filter(None, times_read), key=lambda time: (time.first, -time.last))
         while True:
             times = list(islice(self._relate(_choose_longest(readings)), MAX_SPANS))
             unrelated = {time.first for time in times if time.unsure}
@@ -223,13 +223,13 @@ class _TimeReader:
         lower_text = small_letters(text)
         matches = [
             (phrase, match)
-            for told in patterns.told
-            if told.gate.search(lower_text)
-            for start in told.starts.finditer(lower_text)
-            for phrase in told.phrases
+            for group in patterns.told
+            if group.gate.search(lower_text)
+            for start in group.starts.finditer(lower_text)
+            for phrase in group.phrases
             if (match := phrase.pattern.match(text, start.start()))
         ]
-        matches.sort(key=lambda found: (_first_of(found[1]), -found[1].end()))
+        matches.sort(key=lambda pair: (_first_of(pair[1]), -pair[1].end()))
         kinds = {phrase.kind for phrase, _ in matches}
         is_past = not kinds <= _TENSELESS and bool(
             patterns.tells(lower_text, "past") or patterns.happened.search(text)
