@@ -157,6 +157,13 @@ ORDERS = (
     "parent fork grandchild other",
     "other fork parent",
     "fork other",
+    "grandchild fork parent",
+    "grandchild fork other parent",
+    "grandchild parent fork",
+    "grandchild parent",
+    "grandchild other fork parent",
+    "parent grandchild other fork",
+    "other grandchild fork parent",
 )
 
 
@@ -322,3 +329,28 @@ def test_a_fork_of_claude_code_with_new_ids_repeats_nothing(
         home.take(path)
     texts = sorted(text for text, _ in turns_of(home))
     assert texts == sorted(text for _, text in BEFORE + AFTER + OF_FORK)
+
+
+@pytest.mark.parametrize("order", ["first second", "second first"])
+def test_a_session_of_gemini_that_went_on_under_another_id_repeats_nothing(
+    home: Home, tmp_path: Path, order: str
+) -> None:
+    """Its messages' ids are those of the first; short ones say nothing, and are of each session."""
+
+    def session(key: str, said: Said, of: str) -> str:
+        head = {"sessionId": key, "projectHash": "h", "startTime": "2026-11-02T09:00:00Z"}
+        messages = [
+            {"id": f"{number:08}{of}", "type": {"user": "user"}.get(role, "gemini"),
+             "content": text, "timestamp": f"2026-11-02T09:{number:02}:00Z"}
+            for number, (role, text) in enumerate(said)
+        ]  # fmt: skip
+        return json.dumps({**head, "messages": messages})
+
+    for of, count in (("-1111-4111-8111-111111111111", 4), ("", 6)):
+        files = {"first": BEFORE, "second": BEFORE + OF_FORK}
+        before = len(turns_of(home))
+        for name in order.split():
+            path = tmp_path / f"session-{name}.json"
+            path.write_text(session(f"{name}{of}", files[name], of))
+            home.take(path)
+        assert len(turns_of(home)) - before == count

@@ -67,9 +67,9 @@ class ConversationImport:
         )
         try:
             with ExitStack() as stack:
-                # No other import of this chat runs, or of one that may be its copy.
-                root, *_ = (*conversation.copy_of, conversation.key)
-                same_chat = "" if conversation.unique_keys else root
+                # No other import of this chat runs, or of one that may be its copy: any session.
+                is_session = conversation.unique_keys or conversation.place is not None
+                same_chat = "" if is_session else conversation.key
                 name = f"import of {conversation.source}: {same_chat}"
                 if self._server is not None:
                     stack.enter_context(self._server.importing(name))

@@ -1,8 +1,8 @@
 """Chats that a program copied under another id, and the stored chats that have their messages.
 
 A session that was forked is told by its ancestors' ids, and what it repeats of them by its words at
-its place. What it says itself, and what it repeats of one that is not here, has keys of its own; a
-parent that comes in later takes over what is its own (`is_stand_in`).
+its place: it goes on in the chat that has them. What it repeats of one that is not here stands in
+for that one's messages, which take its place when they come in, in whatever order.
 
 A session that goes to the background, is forked or resumed is copied by some programs, with the
 messages' own ids, under a new id of the session. A message with the same key and the same words is
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -23,9 +23,14 @@ from anaphora.store.threads.sidecar import Sidecar, TurnNote
 from anaphora.values.conversations import ImportedConversation, ImportedTurn
 
 _BEFORE_ALL: Final = -1
-_FORK: Final = "fork:"
+_OWN: Final = "fork:"
+"""What the key of a message begins with, and its session, in a chat that is not its session's."""
+_STAND_IN: Final = "copy:"
+"""The same of a message that a fork repeats of a session that is not here."""
 _TELLING: Final = 20
 """Characters of an answer that is not given twice by chance."""
+_LIKE: Final = 16
+"""So many of the chats that begin with the same message are compared."""
 
 
 class CopiedChats:
@@ -39,14 +44,14 @@ class CopiedChats:
         self._sidecar = sidecar
         self._read_until: dict[str, int] = {}
         self._chats: dict[bytes, str] = {}
-        # The chats in which forked sessions go on.
-        self._forks: dict[tuple[str, str], str] = {}
-        # Chats by their first two messages, and the first messages of those with one.
-        self._starts: dict[bytes, str] = {}
-        self._firsts: dict[tuple[str, str], str] = {}
-        self._begun: set[tuple[str, str]] = set()
-        # Where chats of this import went: a long one comes in several pieces.
+        # The chats in which sessions go on, or that have what was copied of them.
+        self._homes: dict[tuple[str, str], str] = {}
+        # The chats that begin with a message, and whether with one that was copied.
+        self._begun: dict[bytes, dict[str, bool]] = {}
+        # Where chats of this import went, and the keys that their messages got there: a long one
+        # comes in several pieces.
         self._went: dict[tuple[str, str], tuple[str, str]] = {}
+        self._keys: dict[tuple[str, str], dict[str, str]] = {}
 
     def resolve(
         self, item: ImportedConversation, known: Mapping[str, TurnNote]
@@ -56,12 +61,14 @@ class CopiedChats:
         `known` are the messages of its own chat: one that came in under its own id stays there.
         """
         own_chat = (item.source, item.key)
-        if known:
+        has_own = any(not key.startswith((_OWN, _STAND_IN)) for key in known)
+        is_session = item.place is not None or item.unique_keys
+        if not is_session or has_own or (known and not item.copy_of):
             return item
         if own_chat not in self._went:
-            home = self._find_home(item) if item.unique_keys else None
+            home = self._find_home(item) if item.unique_keys and not known else None
             if home is None:
-                return self._resolve_fork(item) if item.copy_of else item
+                return self._resolve_session(item, known)
             self._went[own_chat] = home
         key, conversation_id = self._went[own_chat]
         return replace(item, key=key, conversation_id=conversation_id)
@@ -71,43 +78,68 @@ class CopiedChats:
         if source in self._read_until:
             self._read_until[source] = self._sidecar.version()
 
-    def _resolve_fork(self, item: ImportedConversation) -> ImportedConversation:
-        """A forked session as a piece of the chat of its first ancestor that is here."""
-        home, known_notes = self._find_ancestor(item)
-        keys = dict(
-            zip(
-                (turn.key for turn in item.turns),
-                repeated_keys(item.turns, known_notes),
-                strict=False,
-            )
-        )
+    def _resolve_session(
+        self, item: ImportedConversation, known: Mapping[str, TurnNote]
+    ) -> ImportedConversation:
+        """A session as a piece of the chat that has its ancestors, or what was copied of it."""
+        home, notes = self._find_ancestor(item, known)
+        source, own_mark = item.source, f"{_OWN}{item.key}"
+        copied_mark = f"{_STAND_IN}{item.copy_of[0]}" if item.copy_of else own_mark
+        keys = self._keys.setdefault((source, item.key), {})
         for turn in item.turns:
-            keys.setdefault(turn.key, f"{_FORK}{item.key}:{turn.key}")
+            keys[turn.key] = f"{copied_mark if turn.copied else own_mark}:{turn.key}"
+        repeated = zip(item.turns, repeated_keys(item, notes), strict=False)
+        keys.update((turn.key, key) for turn, key in repeated if key)
+        if item.turns and item.turns[0].parent is None:
+            first_turn = item.turns[0]
+            start = _digest_parts(source, stored_turn_hash(first_turn.role, first_turn.text))
+            is_copied = keys[first_turn.key].startswith(_STAND_IN)
+            self._begun.setdefault(start, {}).setdefault(home, is_copied)
+        if home == item.key and not known:
+            return item
+        self._homes[source, item.key] = home
+        if item.copy_of:
+            self._homes.setdefault((source, item.copy_of[0]), home)
         turns = [
             replace(turn, key=keys[turn.key], parent=keys.get(turn.parent or "", turn.parent))
             for turn in item.turns
         ]
         calls = [replace(call, after=keys.get(call.after, call.after)) for call in item.calls]
+        names = (item.title, item.former_titles) if home == item.key else ("", ())
         return replace(
-            item, key=home, conversation_id=safe_id(item.source, home),
-            turns=tuple(turns), calls=tuple(calls), title="", former_titles=(),
+            item, key=home, conversation_id=safe_id(source, home),
+            turns=tuple(turns), calls=tuple(calls), title=names[0], former_titles=names[1],
         )  # fmt: skip
 
-    def _find_ancestor(self, item: ImportedConversation) -> tuple[str, Mapping[str, TurnNote]]:
+    def _find_ancestor(
+        self, item: ImportedConversation, known: Mapping[str, TurnNote]
+    ) -> tuple[str, Mapping[str, TurnNote]]:
+        """The chat that a session goes on in, and its messages: its own, if nothing tells more."""
+        if known:
+            return item.key, known
         for chat in item.copy_of:
-            if known_notes := self._sidecar.known(item.source, chat):
-                return chat, known_notes
-        # Ancestors that went into the chats of theirs.
+            if notes := self._sidecar.known(item.source, chat):
+                return chat, notes
         self._read(item.source)
-        homes = [self._forks.get((item.source, chat)) for chat in (item.key, *item.copy_of)]
-        if len(item.turns) > 1 and len(item.turns[1].text) >= _TELLING:
-            # Nothing but the words tells which chat its ancestors were.
-            start = [stored_turn_hash(turn.role, turn.text) for turn in item.turns[:2]]
-            homes.append(self._starts.get(_digest_parts(item.source, *start)))
-        home = next((home for home in homes if home is not None), None)
-        if home is None:
-            return item.copy_of[0], {}
-        return home, self._sidecar.known(item.source, home)
+        for chat in (item.key, *item.copy_of):
+            # An ancestor that went into the chat of its own, or what another copied of it.
+            if home := self._homes.get((item.source, chat)):
+                return home, self._sidecar.known(item.source, home)
+        if item.turns:
+            # Nothing but the words tells which chat its ancestors were, or of which it is one.
+            first_turn = item.turns[0]
+            start = _digest_parts(item.source, stored_turn_hash(first_turn.role, first_turn.text))
+            alike = [
+                chat
+                for chat, is_copied in self._begun.get(start, {}).items()
+                if is_copied or item.copy_of
+            ]
+            for chat in reversed(alike[-_LIKE:]):
+                notes = self._sidecar.known(item.source, chat)
+                repeated = repeated_keys(item, notes)
+                if any(map(_is_telling, item.turns[: len(repeated)])):
+                    return chat, notes
+        return item.copy_of[0] if item.copy_of else item.key, {}
 
     def _read(self, source: str) -> None:
         """Read the messages of a source that were written since."""
@@ -115,16 +147,14 @@ class CopiedChats:
         # Before the rows: what is written meanwhile is read again.
         until = self._sidecar.version()
         if until != since:
-            for chat, message_key, words in self._sidecar.messages_since(source, since):
+            for chat, message_key, words, index in self._sidecar.messages_since(source, since):
                 self._chats[_digest_parts(source, message_key, words)] = chat
-                first = self._firsts.pop((source, chat), None)
-                if first is not None:
-                    self._starts[_digest_parts(source, first, words)] = chat
-                elif (source, chat) not in self._begun:
-                    self._firsts[source, chat] = words
-                self._begun.add((source, chat))
-                if message_key.startswith(_FORK):
-                    self._forks[source, message_key.split(":")[1]] = chat
+                mark = next(filter(message_key.startswith, (_OWN, _STAND_IN)), "")
+                if index == 0:
+                    start = _digest_parts(source, words)
+                    self._begun.setdefault(start, {})[chat] = mark == _STAND_IN
+                if mark:
+                    self._homes[source, message_key.split(":")[1]] = chat
             self._read_until[source] = until
 
     def _find_home(self, item: ImportedConversation) -> tuple[str, str] | None:
@@ -157,20 +187,21 @@ class CopiedChats:
 
 def is_stand_in(note: TurnNote) -> bool:
     """Whether a turn came in with a fork only: its own session may have it as well."""
-    return (note.message_key or "").startswith(_FORK)
+    return (note.message_key or "").startswith(_STAND_IN)
 
 
-def repeated_keys(turns: Sequence[ImportedTurn], known: Mapping[str, TurnNote]) -> list[str]:
-    """The keys in a chat of the first messages of a fork, as far as it repeats that chat.
+def repeated_keys(item: ImportedConversation, known: Mapping[str, TurnNote]) -> list[str]:
+    """The keys in a chat of the first messages of a session, as far as it repeats that chat.
 
-    Where a message that was forgotten stood, one that is known as a copy is taken for it.
+    "" is one that stands in for the session's own. Where a message that was forgotten stood, one
+    that is known as a copy is taken for it.
     """
     notes = {(note.conversation_id, note.index): note for note in known.values()}
     branches = [branch for branch, index in notes if index == 0]
     at: tuple[str, int] | None = None
     keys: list[str] = []
     sure_count = 0
-    for turn in turns:
+    for turn in item.turns:
         words = stored_turn_hash(turn.role, turn.text)
         places = [] if at is None else [(at[0], at[1] + 1)]
         if at is None or turn.copied:
@@ -184,12 +215,17 @@ def repeated_keys(turns: Sequence[ImportedTurn], known: Mapping[str, TurnNote]) 
         if not matches:
             break
         at = matches[0]
-        keys.append(notes[at].message_key or "")
+        key = notes[at].message_key or ""
+        is_own = key.startswith(f"{_STAND_IN}{item.key}:") or not turn.copied
+        keys.append("" if is_own and is_stand_in(notes[at]) else key)
         # Two may have been told to go on; two answers are not alike.
-        is_answer = turn.role == "assistant" and len(turn.text) >= _TELLING
-        if turn.copied or (is_answer and not notes[at].forgotten):
+        if turn.copied or (_is_telling(turn) and not notes[at].forgotten):
             sure_count = len(keys)
     return keys[:sure_count]
+
+
+def _is_telling(turn: ImportedTurn) -> bool:
+    return turn.role == "assistant" and len(turn.text) >= _TELLING
 
 
 def _digest_parts(*parts: str) -> bytes:

@@ -223,8 +223,8 @@ class Sidecar(NamespaceReader):
         notes = self._notes(_NOTES_OF_CHAT, chat_key=chat_key)
         return {note.message_key: note for note in notes if note.message_key is not None}
 
-    def messages_since(self, source: str, version: int) -> Iterator[tuple[str, str, str]]:
-        """Chat, message key and hash of every message of a source noted or forgotten after that.
+    def messages_since(self, source: str, version: int) -> Iterator[tuple[str, str, str, int]]:
+        """Chat, key, hash and index of every message of a source noted or forgotten after that.
 
         The hash of a forgotten one is "". `version` is that of the namespace.
         """
@@ -235,7 +235,8 @@ class Sidecar(NamespaceReader):
             for row in self._found(table, statement, source=source, since=version):
                 chat, key = row[columns["source_key"]], row[columns["message_key"]]
                 if chat is not None and key is not None:
-                    yield chat, key, "" if of_hash is None else row[of_hash]
+                    words = "" if of_hash is None else row[of_hash]
+                    yield chat, key, words, int(row[columns["position"]])
 
     def forget(
         self, conversation_id: str, index: int | None = None, write: Write | None = None
