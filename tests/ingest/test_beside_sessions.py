@@ -47,12 +47,22 @@ def rollout(*names: str | None) -> str:
 
 BESIDE: dict[str, dict[str, str]] = {
     "Claude Code": {
-        "projects/-w/s1.jsonl": row("s1", "The boiler was mended.") + "\n",
+        "projects/-w/s1.jsonl": row("s1", "The boiler was mended.")
+        + "\n"
+        # As written before such a text was marked.
+        + row(
+            "s1",
+            "This session is being continued from a previous conversation that ran out of "
+            "context. The conversation is summarized below: RAVEN.",
+            number=1,
+        )
+        + "\n",
         "projects/-w/s1/subagents/agent-1.jsonl": row("s1", "Look.", isSidechain=True) + "\n",
         "projects/-w/s1/subagents/agent-1.meta.json": '{"agentType": "general-purpose"}',
         "projects/-w/s1/subagents/agent-2.meta.json": '{"agentType": "gen',
         "projects/-w/s1/tool-results/call.json": '[{"role": "user", "text": "RAVEN"}]',
         "projects/-w/sessions-index.json": '{"version": 1, "entries": []}',
+        "projects/-w/bridge-pointer.json": '{"sessionId": "s1"}',
         "projects/-w/stub.jsonl": "",
         "projects/-w/named.jsonl": '{"type": "custom-title", "customTitle": "x", "sessionId": "n"}',
         "todos/s1-agent-s1.json": "[]",

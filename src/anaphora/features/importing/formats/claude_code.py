@@ -492,8 +492,8 @@ def _read_words(draft: Draft, content: object, *, typed: bool) -> list[str]:
 
 
 _COMPANIONS = companions(
-    r"agent-[^/]*\.meta\.json|(?:\.?claude|keybindings|mcp|sessions-index|settings(?:\.local)?"
-    r"|stats-cache|statsig|remote-settings|policy-limits)\.json|(?:history|journal)\.jsonl",
+    r"agent-[^/]*\.meta\.json|(?:\.?claude|keybindings|mcp|settings(?:\.local)?|statsig"
+    r"|[a-z-]+-(?:cache|index|limits|pointer|settings|state))\.json|(?:history|journal)\.jsonl",
     "backups|cache|debug|ide|jobs|plugins|sessions|session-env|skills|statsig|subagents|tasks|teams"
     "|telemetry|todos|usage-data|workflows",
 )

@@ -178,7 +178,7 @@ class Draft:
         unique_keys: bool = False,
     ) -> None:
         self.file = file
-        self._unique_keys = unique_keys
+        self.unique_keys = unique_keys
         self.source = source
         self.key = key if len(key) <= _MAX_KEY else digest(key)
         self.title = title if isinstance(title, str) else ""
@@ -412,7 +412,7 @@ class Draft:
                 {kind: count for kind, count in self.left_out.items() if count},
                 session_place if session_place.client else None,
                 calls,
-                self._unique_keys,
+                self.unique_keys,
                 self.copy_of,
                 self.former_titles,
             )

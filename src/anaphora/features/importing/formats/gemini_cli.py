@@ -25,6 +25,7 @@ from anaphora.features.importing.formats.drafts import AFTER_LAST, Draft, LeftOu
 from anaphora.features.importing.formats.json_reader import JsonRecord, read_log
 
 _ROLES = {"user": "user", "gemini": "assistant"}
+_LENGTH_OF_UUID = 36
 _ENDED = {"success": False, "error": True, "cancelled": True}
 
 
@@ -84,6 +85,8 @@ class _Recording:
             if not self._messages:
                 return
             self.draft = Draft(self.file, "gemini_cli", self.file.stem)
+        # A session that went on under another id is told by its messages'.
+        self.draft.unique_keys = all(len(key) == _LENGTH_OF_UUID for key in self._messages)
         for key, (message, position, previous_key) in self._messages.items():
             parent = self._kept.get(previous_key, AFTER_LAST)
             try:
