@@ -327,7 +327,9 @@ def _meant_tokens(
 ) -> tuple[str, ...]:
     """The tokens of the days that a text means, and the mark of one that is of other days."""
     meant_tokens = told_tokens(text, told_at, code)
-    named_days = {token for token in (*tokens, *meant_tokens) if _DAY_TOKEN.fullmatch(token)}
+    named_days = {
+        token for token in (*tokens, *meant_tokens) if "-" in token and _DAY_TOKEN.fullmatch(token)
+    }
     if not named_days or named_days & {*told_at.strftime("%Y-%m-%d --%m-%d").split()}:
         return meant_tokens
     return (*meant_tokens, ELSEWHEN)

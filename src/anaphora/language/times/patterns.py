@@ -18,7 +18,7 @@ _NUMERIC: Final = (
 )
 _SIDES: Final = ("since", "after", "before", "until")
 _NOTHING: Final = "(?!)"
-TOLD: Final = {
+_TOLD: Final = {
     "day": "",
     **dict.fromkeys(("unit", "weekend", "ago", "ahead", "rolling"), "{unit}|weekend"),
     "weekday": "{any_weekday}",
@@ -28,6 +28,8 @@ TOLD: Final = {
 }
 """The kinds of times that lie around the day on which they are told, or are on it, each
 with a pattern of what a text that names one holds."""
+_CASED: Final = re.compile(r"\(\?-i:[^()]*\)")
+_NAME_OF_GROUP: Final = re.compile(r"\(\?P<\w+>")
 MeaningT = TypeVar("MeaningT")
 
 
@@ -38,6 +40,17 @@ class Phrase(NamedTuple):
     kind: str
     detail: tuple[str, ...]
     lead: re.Pattern[str] | None = None
+
+
+class DayPhrases(NamedTuple):
+    """Phrases, what a text that has one of them holds, and where they begin.
+
+    Both are of the text in small letters: it is looked through once for all phrases.
+    """
+
+    gate: re.Pattern[str]
+    starts: re.Pattern[str]
+    phrases: Sequence[Phrase]
 
 
 class Affixes(NamedTuple, Generic[MeaningT]):
@@ -83,30 +96,33 @@ class Patterns:
             phrases += [Phrase(self._compile(form), "numeric", ()) for form in _NUMERIC]
         return phrases
 
-    def told(self, text: str) -> Iterator[Phrase]:
+    @cached_property
+    def told(self) -> Sequence[DayPhrases]:
         """The phrases by which a told text may name a day by that of telling it.
 
         Among them are those of dates: a date is no weekday.
         """
-        for gate, phrases in self._told:
-            if gate.search(text):
-                yield from phrases
-
-    @cached_property
-    def _told(self) -> Sequence[tuple[re.Pattern[str], Sequence[Phrase]]]:
-        """The phrases of what is told by what a text must hold for them, most of them once."""
-        told_phrases = [self._compile_phrase(*row) for row in self._times.get("told", ())]
-        phrases: dict[str, list[Phrase]] = {}
-        for phrase in (*self.phrases, *told_phrases):
-            if phrase.kind in TOLD:
-                phrases.setdefault(TOLD[phrase.kind], []).append(phrase)
-        return [(self._compile(gate), phrases_of_gate) for gate, phrases_of_gate in phrases.items()]
+        rows_by_gate: dict[str, list[Sequence[str]]] = {}
+        for row in (*self._times["phrases"], *self._led_rows(), *self._times.get("told", ())):
+            if (gate := _TOLD.get(row[1].partition(" ")[0])) is not None:
+                rows_by_gate.setdefault(gate, []).append(row)
+        before, behind = self._bounds
+        bound = r"\b" if self.spaced else ""
+        return [
+            DayPhrases(
+                self._compile_small(f"{bound}(?:{gate})"),
+                self._compile_small(f"{before}(?=(?:{_any(*(row[0] for row in rows))}){behind})"),
+                [self._compile_phrase(*row) for row in rows],
+            )
+            for gate, rows in rows_by_gate.items()
+        ]
 
     @cached_property
     def near(self) -> re.Pattern[str]:
-        """What a text holds that tells a day by the day on which it is told."""
+        """What a text in small letters holds that tells a day by the day on which it is told."""
         bound = r"\b" if self.spaced else ""
-        return self._compile(f"{bound}(?:{_any(*self._times.get('near', ()))}){bound}")
+        pattern = f"{bound}(?:{_any(*self._times.get('near', ()))}){bound}"
+        return self._compile_small(pattern)
 
     @cached_property
     def happened(self) -> re.Pattern[str]:
@@ -115,23 +131,23 @@ class Patterns:
 
     @cached_property
     def usual(self) -> re.Pattern[str]:
-        """What shows that a text tells what holds on many days."""
-        return self._compile_bounded(_any(*self._times.get("usual", ())))
+        """What shows that a text in small letters tells what holds on many days."""
+        return self._compile_small(self._bound(_any(*self._times.get("usual", ()))))
 
     @cached_property
     def lasting(self) -> re.Pattern[str]:
-        """What shows that a text tells how long something lasts: "in three days"."""
-        return self._compile_bounded(_any(*self._times.get("lasting", ())))
+        """What shows that one tells how long something lasts: "in three days"."""
+        return self._compile_small(self._bound(_any(*self._times.get("lasting", ()))))
 
     @cached_property
     def future(self) -> re.Pattern[str]:
-        """What tells that a text is about the future."""
-        return self._compile_bounded(_any(*self._times.get("future", ())))
+        """What tells that a text in small letters is about the future."""
+        return self._compile_small(self._bound(_any(*self._times.get("future", ()))))
 
     @cached_property
     def past(self) -> re.Pattern[str]:
         """What tells that it is not."""
-        return self._compile_bounded(_any(*self._times.get("past", ())))
+        return self._compile_small(self._bound(_any(*self._times.get("past", ()))))
 
     @cached_property
     def sides(self) -> Affixes[str]:
@@ -227,8 +243,13 @@ class Patterns:
     def _bound(self, pattern: str) -> str:
         return f"{self._bounds[0]}(?:{pattern}){self._bounds[1]}"
 
-    def _compile(self, pattern: str) -> re.Pattern[str]:
-        flags = re.IGNORECASE | (re.ASCII if self.by_words else re.NOFLAG)
+    def _compile_small(self, pattern: str) -> re.Pattern[str]:
+        """Of a text in small letters, which are found faster; what they do not tell, it takes."""
+        plain = _NAME_OF_GROUP.sub("(?:", _CASED.sub("", self._fill(pattern)))
+        return self._compile(plain, re.NOFLAG)
+
+    def _compile(self, pattern: str, flags: re.RegexFlag = re.IGNORECASE) -> re.Pattern[str]:
+        flags |= re.ASCII if self.by_words else re.NOFLAG
         return re.compile(loose(self._fill(pattern)), flags)
 
     def _fill(self, pattern: str) -> str:

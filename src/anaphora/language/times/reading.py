@@ -10,7 +10,7 @@ caller may rely on.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -36,7 +36,7 @@ from anaphora.language.times.patterns import (
     Range,
     patterns_of,
 )
-from anaphora.language.times.words import words_of
+from anaphora.language.times.words import line_of, small_letters, words_of
 from anaphora.values.conversations import TimeSpan
 
 __all__ = [
@@ -68,6 +68,10 @@ _NAMED: Final = frozenset({"date", "weekday", "season", "holiday", "year"})
 _WRITTEN: Final = frozenset({"day_digits", "year", "first"})
 # What is done every Friday names no day.
 _USUAL: Final = frozenset({"weekday", "date"})
+# A word for a day that is a name: "USA Today".
+_CAPITAL_INSIDE: Final = re.compile(r"\w\s[^\W\d_a-z](?=[^\W\d_A-Z])")
+# What lies behind or before the day of telling whatever the sentence is about.
+_TENSELESS: Final = frozenset({"day", "ago", "rolling"})
 _REACH: Final = 48
 """Characters before a time in which the words stand that relate it."""
 
@@ -114,7 +118,7 @@ def read_told(patterns: Patterns, sentence: str, now: datetime) -> Iterator[Days
 
     What returns is the latest one in a sentence of the past, else the next one.
     """
-    text = words_of(sentence).line if patterns.by_words else sentence
+    text = line_of(sentence) if patterns.by_words else sentence
     yield from _TimeReader(patterns, text).read_told(now)
 
 
@@ -195,12 +199,17 @@ class _TimeReader:
     def read(self, now: datetime, digits: bool) -> list[_Named]:
         """The times that the text names, asked at `now`, in their order."""
         patterns, text = self.patterns, self.text
-        asks_forward = bool(patterns.future.search(text)) and not patterns.past.search(text)
-        phrases = (phrase for phrase in patterns.phrases if digits or phrase.kind != "numeric")
-        readings = sorted(
-            self._all(Asked(now, asks_forward), phrases),
-            key=lambda reading: (reading.first, -reading.last),
+        lower_text = small_letters(text)
+        asks_forward = bool(patterns.future.search(lower_text))
+        asks_forward = asks_forward and not patterns.past.search(lower_text)
+        context = Asked(now, asks_forward)
+        times_read = (
+            self._read_match(phrase, match, context)
+            for phrase in patterns.phrases
+            if digits or phrase.kind != "numeric"
+            for match in phrase.pattern.finditer(text)
         )
+        readings = sorted(filter(None, times_read), key=lambda time: (time.first, -time.last))
         while True:
             times = list(islice(self._relate(_choose_longest(readings)), MAX_SPANS))
             unrelated = {time.first for time in times if time.unsure}
@@ -211,19 +220,35 @@ class _TimeReader:
     def read_told(self, now: datetime) -> Iterator[Days]:
         """The days that the text, told at `now`, means without writing them out."""
         patterns, text = self.patterns, self.text
-        is_past = bool(patterns.happened.search(text) or patterns.past.search(text))
-        context = Asked(now, not is_past or bool(patterns.future.search(text)))
-        is_usual = bool(patterns.usual.search(text))
-        is_lasting = is_usual or bool(patterns.lasting.search(text))
-        readings = sorted(
-            self._all(context, patterns.told(text)),
-            key=lambda reading: (reading.first, -reading.last),
+        lower_text = small_letters(text)
+        matches = [
+            (phrase, match)
+            for group in patterns.told
+            if group.gate.search(lower_text)
+            for start in group.starts.finditer(lower_text)
+            for phrase in group.phrases
+            if (match := phrase.pattern.match(text, start.start()))
+        ]
+        matches.sort(key=lambda pair: (_first_of(pair[1]), -pair[1].end()))
+        kinds = {phrase.kind for phrase, _ in matches}
+        is_past = not kinds <= _TENSELESS and bool(
+            patterns.past.search(lower_text) or patterns.happened.search(text)
         )
-        least = 0
-        for named in _choose_longest([reading for reading in readings if not reading.unsure]):
+        context = Asked(now, not is_past or bool(patterns.future.search(lower_text)))
+        is_usual = not kinds <= _TENSELESS and bool(patterns.usual.search(lower_text))
+        is_lasting = "ahead" in kinds and bool(is_usual or patterns.lasting.search(lower_text))
+        least = end = 0
+        for phrase, match in matches:
+            # The earliest, of those the longest, and what follows behind it.
+            named = self._read_match(phrase, match, context) if _first_of(match) >= end else None
+            if named is None or named.unsure:
+                continue
+            end = named.last
             time, kind = self._read_part(named, least), named.phrase.kind
             least = time.last
             if is_usual and kind in _USUAL and not _is_explicit(named):
+                continue
+            if kind == "day" and _CAPITAL_INSIDE.match(text, max(0, named.first - 2)):
                 continue
             if kind == "ahead" and (is_lasting or not context.forward):
                 continue
@@ -238,21 +263,17 @@ class _TimeReader:
             if kind != "date" or _is_explicit(named) or not named.groups.keys() & _WRITTEN:
                 yield time.days
 
-    def _all(self, asked: Asked, phrases: Iterable[Phrase]) -> Iterator[_Named]:
-        """Every reading of every place by some phrases."""
-        for phrase in phrases:
-            for match in phrase.pattern.finditer(self.text):
-                # 30 February, or 9999 years ago: words in the form of a time that is none.
-                with suppress(ValueError, OverflowError):
-                    reading = self._read_match(phrase, match, asked)
-                    if reading is not None and reading.start < reading.end:
-                        yield reading
-
     def _read_match(self, phrase: Phrase, match: re.Match[str], asked: Asked) -> _Named | None:
-        names = match.re.groupindex
-        first = core = match.start("core") if "core" in names else match.start()
+        """What a phrase means, None if it only has the form of a time: 30 February."""
+        with suppress(ValueError, OverflowError):
+            reading = self._read_form(phrase, match, asked)
+            return reading if reading is not None and reading.start < reading.end else None
+        return None
+
+    def _read_form(self, phrase: Phrase, match: re.Match[str], asked: Asked) -> _Named | None:
+        first = core = _first_of(match)
         unsure = False
-        if phrase.lead and ("unsure" not in names or match.start("unsure") >= 0):
+        if phrase.lead and ("unsure" not in match.re.groupindex or match.start("unsure") >= 0):
             led = self._before(phrase.lead, first) or self._before(self.patterns.relations, first)
             unsure = not led
             if unsure and not self._before(self.patterns.sides_of_relations, first):
@@ -362,6 +383,11 @@ class _TimeReader:
             if match := pattern.match(self.text, time.last):
                 return time.related(change(time.days, meaning), last=match.end())
         return None
+
+
+def _first_of(match: re.Match[str]) -> int:
+    """Where the words of a time begin in what its phrase matches."""
+    return match.start("core") if "core" in match.re.groupindex else match.start()
 
 
 def _choose_longest(readings: Sequence[_Named]) -> list[_Named]:

@@ -16,11 +16,13 @@ from anaphora.language.languages.language import ENGLISH, english, languages
 from anaphora.language.times.calendar import Days
 from anaphora.language.times.patterns import patterns_of
 from anaphora.language.times.reading import read_told
+from anaphora.language.times.words import small_letters
 
 ELSEWHEN: Final = "~day"
 """A token that an index has of a text that names days, and not the one on which it was told."""
 
-_BREAK = re.compile(r"(?<!\d)[.!?]+(?=\s)|[\n。！？]")
+# Its first character is looked for fast.
+_BREAK = re.compile(r"[.!?\n。！？](?:(?<=[\n。！？])|(?<!\d[.!?])[.!?]*(?=\s))")
 _REACH: Final = 200
 """Characters around a word of time that are read as its sentence at most."""
 _SENTENCES: Final = 16
@@ -38,13 +40,14 @@ def told_days(text: str, at: datetime, code: str) -> tuple[Days, ...]:
     if at.year <= 1 or at.year >= 9999:
         return ()
     now, known_languages = at.replace(tzinfo=None, fold=0), languages()
+    lower_text = small_letters(text)
     if code in known_languages and known_languages[code].times:
-        return _told_in(code, text, now)
-    days = _told_in(ENGLISH, text, now)
+        return _told_in(code, text, lower_text, now)
+    days = _told_in(ENGLISH, text, lower_text, now)
     if days or len(text) > _SHORT:
         return days
     # One of those with the most function words in it: "hier" alone is German as well as French.
-    words = {*text.lower().split()}
+    words = {*lower_text.split()}
     counts = {
         language_code: len(words & known_languages[language_code].written)
         for language_code in known_languages
@@ -52,9 +55,8 @@ def told_days(text: str, at: datetime, code: str) -> tuple[Days, ...]:
     }
     most = max(counts.values(), default=0)
     likely = (language_code for language_code, count in counts.items() if count == most)
-    return max(
-        (_told_in(language_code, text, now) for language_code in likely), key=len, default=()
-    )
+    readings = (_told_in(language_code, text, lower_text, now) for language_code in likely)
+    return max(readings, key=len, default=())
 
 
 def told_tokens(text: str, at: datetime, code: str) -> tuple[str, ...]:
@@ -64,13 +66,13 @@ def told_tokens(text: str, at: datetime, code: str) -> tuple[str, ...]:
     )
 
 
-def _told_in(code: str, text: str, now: datetime) -> tuple[Days, ...]:
+def _told_in(code: str, text: str, lower_text: str, now: datetime) -> tuple[Days, ...]:
     patterns = patterns_of(english() if code == ENGLISH else languages()[code])
-    if patterns is None:
+    if patterns is None or (text.isascii() and not patterns.spaced):
         return ()
     spans: dict[Days, None] = {}
     end = read_count = 0
-    for cue in patterns.near.finditer(text):
+    for cue in patterns.near.finditer(lower_text):
         if cue.start() < end or read_count == _SENTENCES:
             continue
         start, end = _sentence(text, cue.start(), end)

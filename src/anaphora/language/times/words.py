@@ -28,6 +28,21 @@ class Words:
     ends: Mapping[int, int]
 
 
+def small_letters(text: str) -> str:
+    """A text in small letters, as long as it was: a dotted capital I would become two."""
+    return text.replace("İ", "i").lower()
+
+
+def line_of(text: str) -> str:
+    """The line alone, of a text that is not long."""
+    parts: list[str] = []
+    for gap, raw in zip(_WORD.split(text), _WORD.findall(text), strict=False):
+        if gap != " " and (mark := gap.strip(_SOFT)):
+            parts.append("," if mark == "," else ".")
+        parts += _known_run(raw)
+    return "".join(f" {part}" for part in parts)
+
+
 # A question is often asked again.
 @lru_cache(maxsize=64)
 def words_of(text: str) -> Words:
@@ -40,24 +55,38 @@ def words_of(text: str) -> Words:
         if gap != " " and (mark := gap.strip(_SOFT)):
             words.append(("," if mark == "," else ".", end, start))
         end = match.end()
-        raw = match.group()
-        # An underscore joins like a letter, and may hide a mark behind it ("_:the").
-        plain = raw.strip(_JOINS)
-        start += raw.find(plain)
-        if plain[-2:].lower() in {"'s", "’s"}:
-            plain = plain[:-2]
-        head, dash, _ = plain.partition("-")
-        if dash and head.lower() in _PREFIXES:
-            words.append((head, start, start + len(head)))
-            plain, start = plain[len(head) + 1 :], start + len(head) + 1
-        if plain:
-            words.append((plain, start, start + len(plain)))
+        for word, first in _split_run(match.group()):
+            words.append((word, start + first, start + first + len(word)))
     parts: list[str] = []
     starts, ends = {}, {}
     at = 0
     for word, start, end in words:
-        parts.append(word if word.isascii() else word.lower().replace("’", "'"))
+        parts.append(_as_read(word))
         starts[at + 1] = start
         at += 1 + len(parts[-1])
         ends[at] = end
     return Words("".join(f" {part}" for part in parts), starts, ends)
+
+
+def _split_run(raw: str) -> list[tuple[str, int]]:
+    """The words that marks join in a text, each with its place."""
+    # An underscore joins like a letter, and may hide a mark behind it ("_:the").
+    plain = raw.strip(_JOINS)
+    start = raw.find(plain)
+    if plain[-2:].lower() in {"'s", "’s"}:
+        plain = plain[:-2]
+    head, dash, _ = plain.partition("-")
+    words: list[tuple[str, int]] = []
+    if dash and head.lower() in _PREFIXES:
+        words.append((head, start))
+        plain, start = plain[len(head) + 1 :], start + len(head) + 1
+    return [*words, (plain, start)] if plain else words
+
+
+def _as_read(word: str) -> str:
+    return word if word.isascii() else word.lower().replace("’", "'")
+
+
+@lru_cache(maxsize=8192)
+def _known_run(raw: str) -> tuple[str, ...]:
+    return tuple(_as_read(word) for word, _ in _split_run(raw))
