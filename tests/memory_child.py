@@ -27,7 +27,8 @@ ROOT = Path(__file__).resolve().parents[1]
 # Each finds nothing in a truth of which every write was kept whole or not at all.
 _HALF_WRITTEN = {
     "a memory without the event of its coming": (
-        "SELECT record_id FROM record r WHERE NOT EXISTS (SELECT 1 FROM record_event e "
+        "SELECT record_id FROM record r WHERE kind NOT IN ('indexed_folder', 'project_pair', "
+        "'session_mark') AND NOT EXISTS (SELECT 1 FROM record_event e "
         "WHERE e.namespace = r.namespace AND e.record_id = r.record_id)"
     ),
     "an event of nothing": (

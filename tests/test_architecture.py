@@ -228,7 +228,7 @@ ALLOWED = {
     "resident/server.py": {"socket"},
     "remotes/server.py": {"httpx"},
     "embedders/endpoint.py": {"httpx"},
-    "system/addresses.py": {"httpx"},
+    "system/addresses.py": {"urllib"},
     "client/connection.py": {"httpx"},
 }
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
-from tests.commands import run_command
+from tests.commands import begin_home, run_command
 from tests.conftest import Clock
 from tests.deep.asking import Script, finds, tell
 from tests.surfaces.rest_desk import served
@@ -150,6 +150,7 @@ def test_the_command_line_refuses_such_a_time(tmp_path: Path) -> None:
         }
         return run_command("--home", tmp_path / "home", *words, environ=environ)
 
+    begin_home(tmp_path / "home")
     beyond = "9999-12-31T23:59:59-14:00"
     refused = run("token", "create", "x", "--expires", beyond)
     assert (refused.returncode, "Traceback" in refused.stderr) == (2, False), refused.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from collections.abc import Mapping
@@ -15,20 +16,23 @@ _NOISE: Final = re.compile(r"\[(?:Errno -?\d+|SSL[^\]]*)\] ?| ?\(_ssl\.c:\d+\)")
 
 
 class AddressLook:
-    """A request to an address, made in the background: looking up a name cannot be interrupted."""
+    """A request to an address, made in the background: looking up a name cannot be interrupted.
+
+    A `body` is sent as JSON, by POST.
+    """
 
     def __init__(
         self,
         url: str,
         headers: Mapping[str, str],
         *,
-        method: str = "GET",
-        json: object = None,
+        body: object = None,
         seconds: float = SECONDS,
     ) -> None:
-        self._request: dict[str, Any] = {"method": method, "url": url, "headers": dict(headers)}
-        if json is not None:
-            self._request["json"] = json
+        self._url, self._headers, self._data = url, dict(headers), None
+        if body is not None:
+            self._headers["content-type"] = "application/json"
+            self._data = json.dumps(body).encode()
         self._seconds = seconds
         self._until = time.monotonic() + seconds
         self._outcome: int | OSError | None = None
@@ -44,18 +48,32 @@ class AddressLook:
         return outcome
 
     def _look(self) -> None:
-        import httpx
+        import urllib.error
+        import urllib.request
+
+        class Stay(urllib.request.HTTPRedirectHandler):
+            """A redirect could lead to another host."""
+
+            def redirect_request(self, *_: Any) -> None:
+                return None
 
         try:
-            # Proxies of the environment are meant; a redirect could lead to another host.
-            with (
-                httpx.Client(timeout=self._seconds, follow_redirects=False) as client,
-                client.stream(**self._request) as answer,
-            ):
-                self._outcome = answer.status_code
-        except httpx.TimeoutException:
+            # Proxies of the environment are meant.
+            opener = urllib.request.build_opener(Stay)
+            request = urllib.request.Request(self._url, self._data, self._headers)  # noqa: S310
+            with opener.open(request, timeout=self._seconds) as answer:
+                self._outcome = answer.status
+        except urllib.error.HTTPError as error:
+            self._outcome = error.code
+            error.close()
+        except TimeoutError:
             return
+        except ValueError:
+            self._outcome = OSError("an address begins with its protocol, such as https://")
         except Exception as error:  # noqa: BLE001 - whatever it is, who waits is told
-            words = _NOISE.sub("", str(error)) or type(error).__name__
-            is_secure = "ssl" in str(error).lower()
+            reason = getattr(error, "reason", error)
+            if isinstance(reason, TimeoutError):
+                return
+            words = _NOISE.sub("", str(reason)) or type(reason).__name__
+            is_secure = "ssl" in str(reason).lower()
             self._outcome = OSError(f"no secure connection: {words}" if is_secure else words)

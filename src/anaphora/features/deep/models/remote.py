@@ -212,7 +212,7 @@ class RemoteModel:
         status = None if look is None else self._status_of(look)
         if status in _MEANINGS and self._address.provider == "openai":
             body = {"model": self._address.model, "messages": [], "max_tokens": 1}
-            look = self._address.look(path="/chat/completions", method="POST", json=body)
+            look = self._address.look(path="/chat/completions", body=body)
             status = self._status_of(look)
         elif status != 401:
             # Another provider may refuse or lack the list alone.
