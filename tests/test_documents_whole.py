@@ -8,7 +8,6 @@ from __future__ import annotations
 import binascii
 import email.message
 import io
-import sys
 import zipfile
 from collections.abc import Iterator
 from email.message import EmailMessage
@@ -229,15 +228,6 @@ def test_every_part_of_a_mail(memory: Memory, name: str) -> None:
     assert not [one for one in problems if one not in told], told
     assert not [one for one in absent if one in text], text
     assert problems or not told
-
-
-def test_an_invitation_without_the_extra(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The letter is read, and the command that helps is told."""
-    monkeypatch.setitem(sys.modules, "icalendar", None)
-    message = headed(many("mixed", MIMEText("Do come along."), MIMEText(EVENT, "calendar")))
-    text, told = read(memory, "bare.eml", bytes(message))
-    assert "Do come along." in text
-    assert "icalendar is not installed (extra documents); run: " in told
 
 
 def test_a_file_of_mails(memory: Memory) -> None:

@@ -57,9 +57,11 @@ def test_wrong_arguments_are_wrong_in_each_argument(
         if not {"type", "enum", "anyOf"} & known.keys()
     }
     assert {argument for argument, _ in wrong} >= {*schema["properties"], "nonsense"} - untyped
+    # The listing leaves out that nothing else is taken: each call says so.
+    whole_schema = schema | {"additionalProperties": False}
     for argument, arguments in wrong:
         with pytest.raises(jsonschema.ValidationError):
-            jsonschema.validate(arguments, schema)
+            jsonschema.validate(arguments, whole_schema)
         assert argument in arguments or argument in schema["required"]
 
 

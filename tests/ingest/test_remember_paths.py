@@ -36,7 +36,7 @@ def line(desk: Desk, path: str = PATH) -> list[tuple[str, Any, Any, int]]:
 
 def truth_at(desk: Desk, moment: datetime) -> list[str]:
     """What a filter finds for that moment: all of it, however far from the question."""
-    found = desk.memory.recall("?", as_of=moment, filters={"path": PATH}, top_k=50)
+    found = desk.memory.recall("what is it?", as_of=moment, filters={"path": PATH}, top_k=50)
     ids = [one for hit in found for one in (hit.id, *hit.same_as)]
     return [desk.get(one).text for one in ids]
 

@@ -413,6 +413,7 @@ def test_a_command_is_the_same_without_the_parts_of_others() -> None:
 def test_the_help_begins_with_what_most_people_need() -> None:
     """Twelve commands in sections by what one wants; the others, too, for who asks for all."""
     sections = [
+        "Options",
         "Recall",
         "Remember",
         "Bring in",

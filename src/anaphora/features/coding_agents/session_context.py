@@ -266,7 +266,7 @@ class SessionContext:
 
         chosen = choose_statements(
             conversation,
-            (stated for stated in read_session(thread, rules, _LINE) if stated.weight > 0),
+            (stated for stated in read_session(thread, rules, _LINE) if stated.weight >= 0),
             lambda stated: find_newer(self._replacing, conversation, stated),
             set(),
             has_room,

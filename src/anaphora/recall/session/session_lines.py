@@ -40,8 +40,9 @@ _TELLING: Final = 4
 _REPLY: Final = 80
 """Characters of a reply that takes a proposal, at most."""
 _PROPOSED: Final = 90
-_REFUSED: Final = 3
 """Characters that are shown of a proposal, and of the question that it answers."""
+_REFUSED: Final = 3
+"""Statements in turn without room, after which no more are looked at."""
 # What stands for a value: a figure, code, a name within the sentence.
 _VALUE: Final = re.compile(r"\d|`|(?<=[\w,] )[A-ZÀ-Þ]\w+")
 
