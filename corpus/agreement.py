@@ -1,6 +1,7 @@
 """How far a second reader, who saw no labels, names the same evidence.
 
-`python -m corpus.agreement` prints it for the readings of `second_reading.json`.
+`python -m corpus.agreement` prints it for the readings of `second_reading.json`, and the share of
+groups' labels that are alike for those of `second_labels.json`.
 """
 
 from __future__ import annotations
@@ -11,8 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from corpus.reading import FOLDER, Key, read_stories
+from corpus.written import Group, read_groups
 
 READINGS = FOLDER.parent / "second_reading.json"
+LABELS = FOLDER.parent / "second_labels.json"
+"""Rows of a hand, the place of a group in its file, that of a later statement, and its label."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,16 @@ def measure_agreement(readings: Path = READINGS) -> Agreement:
     return Agreement(len(rows), *shares)
 
 
+def measure_labels(labels: Path = LABELS) -> float:
+    """The share of later statements that a second reader, blind, labels as their hand did."""
+    by_hand: dict[str, list[Group]] = {}
+    for group in read_groups():
+        by_hand.setdefault(group.hand, []).append(group)
+    rows: list[tuple[str, int, int, str]] = json.loads(labels.read_text("utf-8"))
+    alike = sum(by_hand[hand][at].newer[place].label == label for hand, at, place, label in rows)
+    return alike / len(rows)
+
+
 def overlap(named: Set[Key], labelled: Set[Key]) -> float:
     """F1 of two sets; 1 where both are empty."""
     if not named and not labelled:
@@ -59,3 +73,4 @@ def overlap(named: Set[Key], labelled: Set[Key]) -> float:
 
 if __name__ == "__main__":
     print(measure_agreement())
+    print(f"labels of groups: {measure_labels():.3f}")

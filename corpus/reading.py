@@ -23,6 +23,7 @@ __all__ = [
     "Key",
     "Kind",
     "Lane",
+    "Node",
     "NotJson",
     "Question",
     "Relation",
@@ -214,7 +215,7 @@ def read_stories(
 
 def read_split(file: Path = SPLIT) -> Split:
     """Which authors are held out."""
-    node = _Node(file, "", _json(file))
+    node = Node(file, "", _json(file))
     node.only("train", "held_out")
     return Split(node["train"].texts(), node["held_out"].texts())
 
@@ -229,7 +230,7 @@ def parse_story(value: object, file: Path, author: str) -> Story:
 
     Raises `WrongForm`.
     """
-    node = _Node(file, "", value)
+    node = Node(file, "", value)
     node.only("id", "lang", "register", "domain", "sessions", "facts", "changes", "questions")
     sessions = tuple(_session(one) for one in node["sessions"].items())
     facts = tuple(_fact(one) for one in node["facts"].items())
@@ -274,14 +275,15 @@ def _json(file: Path) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class _Node:
-    """A value of a file, with the place where it stands."""
+class Node:
+    """A value of a file, with the place where it stands. What is wrong with it is `WrongForm`."""
 
     file: Path
     place: str
     value: Any
 
     def error(self, problem: str) -> WrongForm:
+        """What is wrong at this place."""
         return WrongForm(self.file, self.place, problem)
 
     def only(self, *names: str, optional: Sequence[str] = ()) -> None:
@@ -295,17 +297,19 @@ class _Node:
             if name not in names and name not in optional:
                 raise self.error(f"{name} is no part of the form")
 
-    def __getitem__(self, name: str) -> _Node:
-        return _Node(self.file, f"{self.place}{'.' if self.place else ''}{name}", self.value[name])
+    def __getitem__(self, name: str) -> Node:
+        return Node(self.file, f"{self.place}{'.' if self.place else ''}{name}", self.value[name])
 
-    def items(self) -> list[_Node]:
+    def items(self) -> list[Node]:
+        """The values of a list."""
         if not isinstance(self.value, list):
             raise self.error("not a list")
         return [
-            _Node(self.file, f"{self.place}[{at}]", value) for at, value in enumerate(self.value)
+            Node(self.file, f"{self.place}[{at}]", value) for at, value in enumerate(self.value)
         ]
 
     def text(self, allowed: Iterable[str] = ()) -> str:
+        """A text that is not empty, one of those allowed if there are any."""
         if not isinstance(self.value, str) or not self.value.strip():
             raise self.error("not a text")
         known = tuple(allowed)
@@ -314,9 +318,21 @@ class _Node:
         return self.value
 
     def texts(self) -> tuple[str, ...]:
+        """A list of texts."""
         return tuple(one.text() for one in self.items())
 
+    def words(self) -> str:
+        """A text that may be empty."""
+        return self.value if self.value == "" else self.text()
+
+    def place_in(self, count: int) -> int:
+        """A place among so many, from 0."""
+        if type(self.value) is not int or not 0 <= self.value < count:
+            raise self.error("no such place")
+        return self.value
+
     def time(self) -> datetime:
+        """A moment with its zone."""
         try:
             moment = datetime.fromisoformat(self.text())
         except ValueError as error:
@@ -335,26 +351,27 @@ class _Node:
         return key
 
     def flag(self, name: str) -> bool:
+        """Whether a name is set; False without it."""
         value = self.value.get(name, False)
         if not isinstance(value, bool):
             raise self[name].error("neither true nor false")
         return value
 
 
-def _session(node: _Node) -> Session:
+def _session(node: Node) -> Session:
     node.only("id", "when", "turns")
     turns = tuple(_turn(one) for one in node["turns"].items())
     return Session(node["id"].text(), node["when"].time(), turns)
 
 
-def _turn(node: _Node) -> Turn:
+def _turn(node: Node) -> Turn:
     node.only("role", "text", optional=("speaker",))
     role: Role = "assistant" if node["role"].text(get_args(Role)) == "assistant" else "user"
     speaker = node["speaker"].text() if "speaker" in node.value else None
     return Turn(role, speaker, node["text"].text())
 
 
-def _fact(node: _Node) -> Fact:
+def _fact(node: Node) -> Fact:
     node.only("when", "text", "type")
     types: tuple[FactType, ...] = get_args(FactType)
     written = node["type"].text(types)
@@ -362,7 +379,7 @@ def _fact(node: _Node) -> Fact:
     return Fact(node["when"].time(), node["text"].text(), kind)
 
 
-def _relation(node: _Node, keys: Mapping[Lane, Collection[Key]]) -> Relation:
+def _relation(node: Node, keys: Mapping[Lane, Collection[Key]]) -> Relation:
     node.only("lane", "older", "newer", "relation")
     lane: Lane = "facts" if node["lane"].text(LANES) == "facts" else "turns"
     kinds: tuple[RelationKind, ...] = get_args(RelationKind)
@@ -375,7 +392,7 @@ def _relation(node: _Node, keys: Mapping[Lane, Collection[Key]]) -> Relation:
     )
 
 
-def _question(number: int, node: _Node, keys: Mapping[Lane, Collection[Key]]) -> Question:
+def _question(number: int, node: Node, keys: Mapping[Lane, Collection[Key]]) -> Question:
     names = ("q", "kind", "now", "answer", "stale", "evidence", "facts")
     node.only(*names, optional=("mixed", "near"))
     written = node["kind"].text(KINDS)
