@@ -121,7 +121,7 @@ def test_no_error_tells_it(home: Path, tmp_path: Path) -> None:
     transcript = {"type": "user", "uuid": "u", "sessionId": "s", "message": message}
     (tmp_path / "s.jsonl").write_text(json.dumps({**transcript, "timestamp": SECRET}))
     answers = [
-        run_cli("get", SECRET, home=home).output,
+        run_cli("get", f"{SECRET}/1", home=home).output,
         run_cli("import", str(tmp_path / "s.jsonl"), home=home).output,
         run_cli("import", str(tmp_path / "s.jsonl"), "--json", home=tmp_path / "other").output,
     ]
