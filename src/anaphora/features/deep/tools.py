@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from anaphora.errors import InvalidInput
-from anaphora.features.deep.models.remote import RemoteModel, open_models
 from anaphora.settings import Settings
 from anaphora.values.models import ModelRole
 
 if TYPE_CHECKING:
+    from anaphora.features.deep.models.remote import RemoteModel
     from anaphora.features.deep.sandbox.base import Engine
 
 
@@ -30,18 +30,22 @@ class Models:
         """The names of both roles."""
         return self.code.name, self.sub.name
 
+    @property
+    def _remote(self) -> list[RemoteModel]:
+        from anaphora.features.deep.models.remote import RemoteModel
+
+        return [m for m in dict.fromkeys((self.code, self.sub)) if isinstance(m, RemoteModel)]
+
     def begin(self) -> None:
         """Look in the background whether their servers answer."""
-        for model in dict.fromkeys((self.code, self.sub)):
-            if isinstance(model, RemoteModel):
-                model.begin()
+        for model in self._remote:
+            model.begin()
 
     def check(self) -> None:
         """Raise `ModelError` where a server does not answer, or refuses. Costs nothing."""
         self.begin()
-        for model in dict.fromkeys((self.code, self.sub)):
-            if isinstance(model, RemoteModel):
-                model.check()
+        for model in self._remote:
+            model.check()
 
 
 class DeepTools:
@@ -74,6 +78,8 @@ class DeepTools:
             if self._models is None:
                 code, sub = self._roles
                 if code is None or (sub is None and self._settings.sub_model is not None):
+                    from anaphora.features.deep.models.remote import open_models
+
                     opened_models = open_models(self._settings)
                     if opened_models is not None:
                         # One of the two may be the caller's own, or both may be the same.
