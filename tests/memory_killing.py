@@ -292,7 +292,7 @@ def _is_good(world: _World, backup: Path, memories: int) -> bool:
         if world.sealed:
             keys.import_key(home, keys.export_key(world.home, raw=True), kept="file")
         with Memory.open(home, embedder="hashing") as memory:
-            return known.memories >= memories and len(texts_of(memory)) >= memories
+            return known.rows["record"] >= memories and len(texts_of(memory)) >= memories
     except AnaphoraError:
         return False
     finally:

@@ -750,7 +750,7 @@ def test_rules_come_back_after_a_compaction_and_chatter_does_not(
     said = (
         *("hi!", "we round per line, not on the sum", "run the tests", "commit"),
         *("the limit of the queue is 250 jobs", "the limit of the queue is 400 jobs now"),
-        *("go vet", "commit it, and never put names into messages", "thanks, that's it for today"),
+        *("commit it, and never put names into messages", "thanks, that's it for today"),
     )
     for number, text in enumerate(said):
         for role, words in (("user", text), ("assistant", "Good.")):

@@ -112,7 +112,8 @@ def copy_database(source: Path, target: Path) -> dict[str, Any]:
                 name: copy.execute(f'SELECT count(*) FROM "{name}"').fetchone()[0]  # noqa: S608
                 for name in names
             }
-            return {"database": "sqlite", "schema": schema, "rows": rows}
+            memories = copy.execute(MEMORIES).fetchone()[0] if "record" in names else 0
+            return {"database": "sqlite", "schema": schema, "rows": rows, "memories": memories}
         finally:
             copy.close()
     except dbapi2.Error as error:

@@ -243,7 +243,7 @@ def _add_truth(
     if truth.path is None:
         from anaphora.store.db import dump
 
-        facts = dump.dump(truth, packer.member)
+        facts = dump.dump(truth, packer.member) | {"memories": count_rows(truth, MEMORIES)}
     else:
         copied_database = stage / DATABASE
         details = copy_database(truth.path, copied_database)
@@ -253,5 +253,4 @@ def _add_truth(
             copied_database.unlink()
     if progress is not None:
         progress("database", 1, 1)
-    facts["memories"] = count_rows(truth, MEMORIES)
     return facts
