@@ -16,7 +16,7 @@ from anaphora.settings import load_settings
 from anaphora.surfaces.access import FILE
 from anaphora.surfaces.cli.options import Json
 from anaphora.surfaces.cli.output import console, emit, present, styled, table
-from anaphora.surfaces.cli.where import Where, open_memory, typed_path
+from anaphora.surfaces.cli.where import Where, open_memory, refuse_missing_home, typed_path
 from anaphora.surfaces.rest.options import DEFAULT_PORT, ServerOptions
 from anaphora.surfaces.wire import time_of
 from anaphora.system.environment import environment
@@ -271,6 +271,7 @@ def own(context: typer.Context, as_json: Json = False) -> None:
     home = load_settings(home_options.home).home
     secret = None if place_of(home) is not None else access.kept_secret(home)
     if secret is None:
+        refuse_missing_home(home_options)
         # A sealed home has no token file: a copy of its files must not give access.
         kind = "token file (`anaphora serve` makes it, but none in a sealed home)"
         raise NotFound(kind, str(home / access.FILE))
