@@ -48,7 +48,7 @@ const again = await client.POST("/v1/memories", {
   body: { text: "Herons wade at dawn.", path: "heron.habit" },
 });
 const question: Question = {
-  query: "when do herons wade?",
+  question: "when do herons wade?",
   top_k: 1,
   filters: { tags: { contains: "bird" } },
 };
@@ -67,7 +67,7 @@ const missing = await client.GET("/v1/memories/{memory_id}", {
   params: { path: { memory_id: kept.id } },
 });
 const wrong = await client.POST("/v1/recall", {
-  body: { query: "x", filters: { tags: { has: "bird" } } },
+  body: { question: "x", filters: { tags: { has: "bird" } } },
 });
 const stranger = await client.GET("/v1/memories", {
   headers: { Authorization: "Bearer anaphora_0" },
