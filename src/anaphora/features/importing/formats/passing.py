@@ -27,6 +27,7 @@ UNREAD: Final = "file with keys or passwords, not read"
 LINK: Final = "link, which is not followed"
 BLANK: Final = "empty file"
 PACKED: Final = "archive: unpack it first"
+_KEPT_BESIDE: Final = frozenset((KEPT_BESIDE, PROGRAM, HIDDEN))
 _NOT_TOLD: Final = words(".DS_Store .git .obsidian")
 """Files that programs keep in other folders."""
 
@@ -184,7 +185,9 @@ class PassedOver:
             else:
                 yield from self._judge(unknown)
         for kind, count in self._counts.items():
-            yield ImportedElse(kind, count, tuple(self._names[kind]))
+            # Nobody asked for what a program keeps beside its sessions: its number says enough.
+            is_kept_beside = self._companions and kind in _KEPT_BESIDE
+            yield ImportedElse(kind, count, () if is_kept_beside else tuple(self._names[kind]))
 
     def _judge(self, unknown: _UnknownFile) -> Iterator[ImportItem]:
         """What a file is that no importer knows, and no program keeps beside its sessions."""
