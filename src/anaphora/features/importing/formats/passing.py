@@ -185,7 +185,7 @@ class PassedOver:
             else:
                 yield from self._judge(unknown)
         for kind, count in self._counts.items():
-            # What a program keeps beside its sessions is nothing of the user's: its number is enough.
+            # What a program keeps beside its sessions is not the user's: its number is enough.
             is_kept_beside = self._companions and kind in _KEPT_BESIDE
             yield ImportedElse(kind, count, () if is_kept_beside else tuple(self._names[kind]))
 
