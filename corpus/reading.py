@@ -7,11 +7,11 @@ exist. A file of another form is an error that names the file and the place in i
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias, get_args
+from typing import Any, Final, Literal, TypeAlias, TypeVar, get_args
 
 __all__ = [
     "FOLDER",
@@ -65,6 +65,10 @@ Role = Literal["user", "assistant"]
 FactType = Literal["semantic", "episodic", "procedural"]
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 LANES: Final[tuple[Lane, ...]] = get_args(Lane)
+RELATIONS: Final[tuple[RelationKind, ...]] = get_args(RelationKind)
+ROLES: Final[tuple[Role, ...]] = get_args(Role)
+FACT_TYPES: Final[tuple[FactType, ...]] = get_args(FactType)
+ChoiceT = TypeVar("ChoiceT", bound=str)
 
 Key: TypeAlias = tuple[str, int]
 """A turn by its session's id and its place there, from 0; a fact by "" and its place."""
@@ -308,14 +312,23 @@ class Node:
             Node(self.file, f"{self.place}[{at}]", value) for at, value in enumerate(self.value)
         ]
 
-    def text(self, allowed: Iterable[str] = ()) -> str:
-        """A text that is not empty, one of those allowed if there are any."""
+    def text(self) -> str:
+        """A text that is not empty."""
         if not isinstance(self.value, str) or not self.value.strip():
             raise self.error("not a text")
-        known = tuple(allowed)
-        if known and self.value not in known:
-            raise self.error(f"{self.value} is none of {', '.join(known)}")
         return self.value
+
+    def choice(self, allowed: Sequence[ChoiceT]) -> ChoiceT:
+        """One of the texts that are allowed."""
+        written = self.text()
+        for choice in allowed:
+            if choice == written:
+                return choice
+        raise self.error(f"{written} is none of {', '.join(allowed)}")
+
+    def text_of(self, name: str, default: str = "") -> str:
+        """The text that a name has, `default` without it."""
+        return self[name].text() if name in self.value else default
 
     def texts(self) -> tuple[str, ...]:
         """A list of texts."""
@@ -366,40 +379,33 @@ def _session(node: Node) -> Session:
 
 def _turn(node: Node) -> Turn:
     node.only("role", "text", optional=("speaker",))
-    role: Role = "assistant" if node["role"].text(get_args(Role)) == "assistant" else "user"
     speaker = node["speaker"].text() if "speaker" in node.value else None
-    return Turn(role, speaker, node["text"].text())
+    return Turn(node["role"].choice(ROLES), speaker, node["text"].text())
 
 
 def _fact(node: Node) -> Fact:
     node.only("when", "text", "type")
-    types: tuple[FactType, ...] = get_args(FactType)
-    written = node["type"].text(types)
-    kind = next(one for one in types if one == written)
-    return Fact(node["when"].time(), node["text"].text(), kind)
+    return Fact(node["when"].time(), node["text"].text(), node["type"].choice(FACT_TYPES))
 
 
 def _relation(node: Node, keys: Mapping[Lane, Collection[Key]]) -> Relation:
     node.only("lane", "older", "newer", "relation")
-    lane: Lane = "facts" if node["lane"].text(LANES) == "facts" else "turns"
-    kinds: tuple[RelationKind, ...] = get_args(RelationKind)
-    written = node["relation"].text(kinds)
+    lane = node["lane"].choice(LANES)
     return Relation(
         lane,
         node["older"].key(lane, keys[lane]),
         node["newer"].key(lane, keys[lane]),
-        next(one for one in kinds if one == written),
+        node["relation"].choice(RELATIONS),
     )
 
 
 def _question(number: int, node: Node, keys: Mapping[Lane, Collection[Key]]) -> Question:
     names = ("q", "kind", "now", "answer", "stale", "evidence", "facts")
     node.only(*names, optional=("mixed", "near"))
-    written = node["kind"].text(KINDS)
     return Question(
         number=number,
         text=node["q"].text(),
-        kind=next(one for one in KINDS if one == written),
+        kind=node["kind"].choice(KINDS),
         now=node["now"].time(),
         answer=node["answer"].texts(),
         stale=node["stale"].texts(),

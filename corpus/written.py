@@ -13,7 +13,7 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import Final, Literal, TypeVar, get_args
 
-from corpus.reading import FOLDER, Key, Lane, Node, NotJson, Story
+from corpus.reading import FOLDER, LANES, Key, Lane, Node, NotJson, Story
 
 __all__ = [
     "ROOT",
@@ -35,6 +35,8 @@ ROOT: Final = FOLDER.parent
 
 Label = Literal["replaces", "holds", "same", "other"]
 Then = Literal["former", "first", "last", "month", "now", "before", "until"]
+LABELS: Final[tuple[Label, ...]] = get_args(Label)
+THEN: Final[tuple[Then, ...]] = get_args(Then)
 RowT = TypeVar("RowT")
 
 
@@ -163,7 +165,7 @@ def _lines(file: Path) -> Iterator[Node]:
 
 
 def _lane(node: Node) -> Lane:
-    return "facts" if node.text(("fact", "turn")) == "fact" else "turns"
+    return "facts" if node.choice(("fact", "turn")) == "fact" else "turns"
 
 
 def _said(node: Node) -> Said:
@@ -176,14 +178,12 @@ def _group(node: Node, hand: str) -> Group:
     newer = []
     for later in node["newer"].items():
         later.only("text", "by", "before", "label", "change")
-        labels: tuple[Label, ...] = get_args(Label)
-        label = labels[labels.index(later["label"].text(labels))]
-        newer.append(Later(_said(later), label, later["change"].text()))
+        newer.append(Later(_said(later), later["label"].choice(LABELS), later["change"].text()))
     return Group(
         hand,
         _lane(node["lane"]),
         node["language"].text(),
-        node["subject"].text() if "subject" in node.value else "",
+        node.text_of("subject"),
         _said(node["older"]),
         tuple(newer),
     )
@@ -192,7 +192,7 @@ def _group(node: Node, hand: str) -> Group:
 def _exchange(node: Node, hand: str, language: str = "") -> Exchange:
     optional = ("language", "register", "when", "questions", "misleading")
     node.only("turns", "ask", "reply", optional=optional)
-    language = node["language"].text() if "language" in node.value else language
+    language = node.text_of("language", language)
     turns = tuple((turn["by"].text(), turn["text"].text()) for turn in node["turns"].items())
     near = node["misleading"].items() if "misleading" in node.value else ()
     return Exchange(
@@ -212,12 +212,11 @@ def _chain(node: Node, hand: str) -> Chain:
         (_day(one["when"]), one["by"].words(), one["text"].text())
         for one in node["statements"].items()
     )
-    kinds: tuple[Then, ...] = get_args(Then)
     questions = tuple(
         WantedThen(
             one["q"].text(),
             _day(one["now"]),
-            kinds[kinds.index(one["kind"].text(kinds))],
+            one["kind"].choice(THEN),
             tuple(place.place_in(len(statements)) for place in one["answer"].items()),
         )
         for one in node["questions"].items()
@@ -234,21 +233,20 @@ def _day(node: Node) -> date:
 
 def _wanted(node: Node, story: Story, hand: str) -> Wanted:
     node.only("q", "kind", "turns", "facts", "misleading", optional=("gap", "language"))
-    known = {"turns": story.texts("turns"), "facts": story.texts("facts")}
-    lanes: tuple[Lane, ...] = ("turns", "facts")
-    answers = {lane: _keys(node[lane], lane, known[lane]) for lane in lanes}
-    if (node["kind"].text(("answered", "near")) == "near") == any(answers.values()):
+    known = {lane: story.texts(lane) for lane in LANES}
+    answers = {lane: _keys(node[lane], lane, known[lane]) for lane in LANES}
+    if (node["kind"].choice(("answered", "near")) == "near") == any(answers.values()):
         raise node["kind"].error("it is near exactly where nothing answers")
     near = node["misleading"]
     return Wanted(
         hand,
         story.id,
         node["q"].text(),
-        node["language"].text() if "language" in node.value else story.lang,
-        node["gap"].text() if "gap" in node.value else "",
+        node.text_of("language", story.lang),
+        node.text_of("gap"),
         answers["turns"],
         answers["facts"],
-        {lane: _keys(near[lane], lane, known[lane]) for lane in lanes if lane in near.value},
+        {lane: _keys(near[lane], lane, known[lane]) for lane in LANES if lane in near.value},
     )
 
 

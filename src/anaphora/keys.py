@@ -105,8 +105,7 @@ def rotate_key(
 def _home(home: Place, conversations_dir: Place = None) -> Home:
     from anaphora.store.home.sealing import Home
 
-    settings = load_settings(home, conversations_dir)
-    return Home(settings.home, settings.conversations, settings.database)
+    return Home.of(load_settings(home, conversations_dir))
 
 
 def _sealed(home: Place, conversations_dir: Place = None) -> Home:

@@ -116,7 +116,7 @@ class Container:
         from anaphora.store.home.sealing import Home
         from anaphora.store.records.ids import RecordIds
 
-        home = Home(settings.home, settings.conversations, settings.database)
+        home = Home.of(settings)
         user_clock = UserClock(
             clock or (lambda: datetime.now(UTC)), settings.timezone, settings.local_zone
         )

@@ -116,7 +116,7 @@ class SessionPlaces:
         """
         checkout = self.look(directory)
         ids = self._around(checkout)
-        # Where a project was indexed, this tells its part of a repository, whoever was there too.
+        # An indexed folder tells its part of a repository, before a session that was held there.
         folders = {session.folder: session for session in reversed(self._held) if session.id in ids}
         own_folder = folder_key(real_folder(directory))
         ways = {own_folder: ""}

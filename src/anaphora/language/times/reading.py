@@ -70,7 +70,7 @@ _WRITTEN: Final = frozenset({"day_digits", "year", "first"})
 _USUAL: Final = frozenset({"weekday", "date"})
 # A word for a day that is a name: "USA Today".
 _CAPITAL_INSIDE: Final = re.compile(r"\w\s[^\W\d_a-z](?=[^\W\d_A-Z])")
-# What lies behind or before the day of telling whatever the sentence is about.
+# Kinds that lie behind or before the day of telling in a sentence of any tense.
 _TENSELESS: Final = frozenset({"day", "ago", "rolling"})
 _REACH: Final = 48
 """Characters before a time in which the words stand that relate it."""

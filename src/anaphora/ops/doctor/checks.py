@@ -247,7 +247,7 @@ def _check_home(settings: Settings) -> Check:
         detail = f"{settings.home} cannot be written: {error.strerror}"
         return Check("home", ok=False, detail=detail)
     detail = f"{settings.home} can be written"
-    if not Home(settings.home, settings.conversations, settings.database).is_begun:
+    if not Home.of(settings).is_begun:
         detail = f"there is no memory at {settings.home} yet; it can be begun"
     return Check("home", ok=True, detail=detail)
 
@@ -259,7 +259,7 @@ def _check_sealing(settings: Settings) -> Iterator[Check]:
     from anaphora.store.home.conversion import left_in_clear
     from anaphora.store.home.master_key import load_keys
 
-    home = Home(settings.home, settings.conversations, settings.database)
+    home = Home.of(settings)
     try:
         marker = markers.read(home.root)
         if marker is not None:

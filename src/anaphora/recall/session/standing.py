@@ -123,14 +123,16 @@ class StandingContext:
     def mark_replaced(self, items: Sequence[ContextMemory]) -> list[ContextMemory]:
         """Memories and notes with what replaced them."""
         newer_by_id = self.replacing_memories([item.id for item in items]) if items else {}
-        marked = []
-        for item in items:
-            if (newer := newer_by_id.get(item.id)) is not None:
-                line = quoted_line(cut(newer.text, TEXT), newer.created_at)
-                if line not in item.text:
-                    item = replace(item, text=f"{item.text}\n(replaced {line})")  # noqa: PLW2901
-            marked.append(item)
-        return marked
+        lines = {
+            record_id: quoted_line(cut(newer.text, TEXT), newer.created_at)
+            for record_id, newer in newer_by_id.items()
+        }
+        return [
+            replace(item, text=f"{item.text}\n(replaced {line})")
+            if (line := lines.get(item.id)) and line not in item.text
+            else item
+            for item in items
+        ]
 
     def memories(
         self, records: Sequence[MemoryRecord], shown_ids: Collection[str] = ()

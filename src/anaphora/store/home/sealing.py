@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from anaphora.errors import StoreError
-from anaphora.settings import SETTINGS_FILE
+from anaphora.settings import SETTINGS_FILE, Settings
 from anaphora.store.crypto import marker as markers
 from anaphora.store.crypto.cipher import (
     Keys,
@@ -50,6 +50,11 @@ class Home:
     database: Path | str | None = None
     keychain: KeyStore = field(default_factory=Keychain)
     random: Random = os.urandom
+
+    @classmethod
+    def of(cls, settings: Settings) -> Home:
+        """The home at the places that settings name."""
+        return cls(settings.home, settings.conversations, settings.database)
 
     @property
     def truth(self) -> Path | str:

@@ -100,8 +100,7 @@ def open_memory_at(
 
 def home_of(where: Where) -> Home:
     """The home at this place."""
-    settings = load_settings(where.home, where.conversations)
-    return Home(settings.home, settings.conversations, settings.database)
+    return Home.of(load_settings(where.home, where.conversations))
 
 
 def refuse_missing_home(where: Where) -> None:

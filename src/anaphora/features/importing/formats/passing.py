@@ -27,7 +27,7 @@ UNREAD: Final = "file with keys or passwords, not read"
 LINK: Final = "link, which is not followed"
 BLANK: Final = "empty file"
 PACKED: Final = "archive: unpack it first"
-_KEPT_BESIDE: Final = frozenset((KEPT_BESIDE, PROGRAM, HIDDEN))
+_TOLD_BY_NUMBER: Final = frozenset((KEPT_BESIDE, PROGRAM, HIDDEN))
 _NOT_TOLD: Final = words(".DS_Store .git .obsidian")
 """Files that programs keep in other folders."""
 
@@ -186,7 +186,7 @@ class PassedOver:
                 yield from self._judge(unknown)
         for kind, count in self._counts.items():
             # What a program keeps beside its sessions is not the user's: its number is enough.
-            is_kept_beside = self._companions and kind in _KEPT_BESIDE
+            is_kept_beside = self._companions and kind in _TOLD_BY_NUMBER
             yield ImportedElse(kind, count, () if is_kept_beside else tuple(self._names[kind]))
 
     def _judge(self, unknown: _UnknownFile) -> Iterator[ImportItem]:
