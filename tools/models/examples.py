@@ -28,7 +28,7 @@ class Example:
     `negatives` does, the likeliest to be mistaken first. `neutral` is neither: an outdated value,
     or the same told in the other lane; it is never held against the question. Texts of one `group`
     are from one story, chat or package. `lane` is what is asked for: turns, facts, long passages,
-    code, documents.
+    code, documents. `language` is that of all texts, or `en of de`: asked in the first.
     """
 
     key: str
@@ -39,6 +39,7 @@ class Example:
     positives: tuple[str, ...]
     negatives: tuple[str, ...]
     neutral: tuple[str, ...] = ()
+    language: str = "en"
 
     @property
     def query(self) -> str:

