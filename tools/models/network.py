@@ -33,6 +33,8 @@ WINDOW = 256
 DIMENSIONS = 384
 ORIGINAL_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 """Of the weights of all-MiniLM-L6-v2 as its authors published them."""
+AROUND = {"WordPiece": (101, 102), "Unigram": (0, 2)}
+"""What stands before and behind each text, by the kind of tokenizer."""
 WORD_TABLE = "embeddings.word_embeddings.weight"
 
 
@@ -100,6 +102,12 @@ def save_weights(network: Any, source: Path, folder: Path) -> str:
     return hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
 
 
+def tokenizer_of(weights: Path) -> dict[str, Any]:
+    """What a manifest says of a folder's tokenizer: its kind, and the pieces around a text."""
+    kind = json.loads((weights / "tokenizer.json").read_bytes())["model"]["type"]
+    return {"tokenizer": kind.lower(), "around": AROUND[kind]}
+
+
 def export_for_product(weights: Path, folder: Path, name: str) -> None:
     """Write weights in 32 bits as the product reads a model: what `evaluate` loads."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -118,6 +126,7 @@ def export_for_product(weights: Path, folder: Path, name: str) -> None:
         "variant": "32 bits",
         "dimensions": DIMENSIONS,
         "window": WINDOW,
+        **tokenizer_of(weights),
         "typed": True,
         "files": files,
         "measured": {"mean_cosine": 1.0},
