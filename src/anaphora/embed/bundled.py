@@ -69,12 +69,15 @@ class Bundled:
 
     def embed(self, texts: Sequence[str]) -> list[Vectors]:
         """Vectors of texts, in their order: shape (parts, 384) each, unit rows."""
-        others = [at for at, text in enumerate(texts) if not is_english(text, common_words())]
-        if not others:
+        in_others = [at for at, text in enumerate(texts) if not is_english(text, common_words())]
+        if not in_others:
             return self._english.embed(texts)
-        vectors = dict(zip(others, self._other().embed([texts[at] for at in others]), strict=True))
-        rest = [at for at in range(len(texts)) if at not in vectors]
-        vectors |= zip(rest, self._english.embed([texts[at] for at in rest]), strict=True)
+        vectors = dict(
+            zip(in_others, self._other().embed([texts[at] for at in in_others]), strict=True)
+        )
+        in_english = [at for at in range(len(texts)) if at not in vectors]
+        english_texts = [texts[at] for at in in_english]
+        vectors |= zip(in_english, self._english.embed(english_texts), strict=True)
         return [vectors[at] for at in range(len(texts))]
 
     def embed_query(self, text: str) -> Vector:

@@ -90,9 +90,9 @@ class Unigram:
             so_far = best[start]
             reach = self._reach.get(word[start : start + 2], 1)
             for end in range(start + 1, min(length, start + reach) + 1):
-                known = piece_of(word[start:end], single if end == start + 1 else None)
-                if known is not None and so_far + known[1] > best[end]:
-                    best[end], last[end] = so_far + known[1], (known[0], start)
+                piece = piece_of(word[start:end], single if end == start + 1 else None)
+                if piece is not None and so_far + piece[1] > best[end]:
+                    best[end], last[end] = so_far + piece[1], (piece[0], start)
         return tuple(self._backwards(last))[::-1]
 
     def _backwards(self, last: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:

@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Final
 
 from anaphora.language.folding import compatible, fold_letters
-from anaphora.language.languages.language import english, languages
+from anaphora.language.languages.language import ENGLISH, english, languages
 
 _HEAD: Final = 400
 """Characters of a text that are looked at."""
@@ -79,10 +79,10 @@ def is_english(text: str, words: frozenset[str]) -> bool:
 @lru_cache(maxsize=1 << 14)
 def _weight(word: str, words: frozenset[str]) -> int:
     small = word.lower()
-    own, others = _function_words()
-    if small in own:
-        return _BOTH if small in others else _OWN
-    if small in others:
+    foreign_words = _foreign_function_words()
+    if small in english().stop:
+        return _BOTH if small in foreign_words else _OWN
+    if small in foreign_words:
         return _OTHERS
     stem = _SUFFIX.sub("", small)
     if stem[0] >= _BEYOND_LATIN:
@@ -97,9 +97,7 @@ def _weight(word: str, words: frozenset[str]) -> int:
 
 
 @lru_cache(maxsize=1)
-def _function_words() -> tuple[frozenset[str], frozenset[str]]:
-    """Those of English, and those of other languages in Latin letters."""
-    own = english().stop
-    latin = (language for language in languages().values() if language.spaced)
-    others = {word for language in latin if language.code != "en" for word in language.written}
-    return own, frozenset(others | set(_MORE.split()))
+def _foreign_function_words() -> frozenset[str]:
+    """Function words of other languages in Latin letters."""
+    latin = [lang for lang in languages().values() if lang.spaced and lang.code != ENGLISH]
+    return frozenset(_MORE.split()).union(*(lang.written for lang in latin))
