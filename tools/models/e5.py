@@ -16,6 +16,7 @@ import struct
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
@@ -101,9 +102,7 @@ def read_packed(file: Path) -> Packed:
     at += scores.nbytes
     blob = raw[at : at + blob_length]
     at += blob_length
-    pieces = tuple(
-        blob[start:end].decode() for start, end in zip(offsets, offsets[1:], strict=False)
-    )
+    pieces = tuple(blob[start:end].decode() for start, end in pairwise(offsets))
     # What letters are read as comes next: it is Unicode's compatibility form.
     (replaced,) = struct.unpack_from("<I", raw, at + 4)
     tensors = dict(_tensors(raw, at + 8 + replaced))
@@ -123,7 +122,7 @@ def _tensors(raw: bytes, at: int) -> Iterator[tuple[str, Floats]]:
     for _ in range(count):
         (length,) = struct.unpack_from("<H", raw, at)
         name = raw[at + 2 : at + 2 + length].decode()
-        kind, numbers, offset, size = struct.unpack_from("<BIQQ", raw, at + 2 + length)
+        _, numbers, offset, size = struct.unpack_from("<BIQQ", raw, at + 2 + length)
         at += 2 + length + 21
         content = raw[offset : offset + size]
         yield name, np.frombuffer(content, "<f4") if size == 4 * numbers else _unblocked(content)

@@ -38,6 +38,8 @@ def read_asked(corpus: Path, authors: Collection[str], form: str) -> Iterator[Po
 
     The language of a question that is not its story's comes before the story's: `en of de`.
     """
+    if not (corpus / "questions").is_dir():
+        return
     stories = read_stories(corpus / "stories", authors=tuple(sorted(authors)))
     by_story = _gather(read_wanted(stories, corpus / "questions"), lambda one: one.story)
     for story in stories:
