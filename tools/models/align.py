@@ -145,7 +145,7 @@ class EnglishVectors:
         """Make the vectors of texts that have none yet."""
         missing = sorted({text for text in texts if text not in self._rows}, key=len)
         device = self._reader.device
-        with torch.no_grad(), torch.autocast(device, dtype=torch.bfloat16):
+        with torch.no_grad(), net.half_precision(device):
             for start in range(0, len(missing), _BATCH):
                 some = missing[start : start + _BATCH]
                 rows = self._reader.vectors(some, net.PASSAGE_PIECES)
@@ -184,12 +184,12 @@ class Losses:
     def back(self, batch: Batch) -> dict[str, float]:
         """Go back through the loss of a step; what is logged of it."""
         asked, *aligned = batch
-        with torch.autocast(self.reader.device, dtype=torch.bfloat16):
+        with net.half_precision(self.reader.device):
             loss = self._asked(asked)
         loss.backward()
         away = []
         for pairs in aligned:
-            with torch.autocast(self.reader.device, dtype=torch.bfloat16):
+            with net.half_precision(self.reader.device):
                 rows = self.reader.vectors([text for text, _ in pairs], net.PASSAGE_PIECES)
             wanted = self.english.rows([original for _, original in pairs])
             distance = (1 - (rows * wanted).sum(dim=1)).mean()

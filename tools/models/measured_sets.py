@@ -16,6 +16,7 @@ from tools.models.asked import Asked, Pool
 from tools.models.code_texts import read_code, read_documents
 from tools.models.passages import Turn, form_passages, meaning_of, speakers_of
 from tools.models.stories import authors_of, read_corpus, read_split, read_stories
+from tools.models.written import read_asked
 
 CHOSEN_BY = range(1, 6)
 _PROBES = 400
@@ -36,6 +37,7 @@ def measured_sets(data: Path | None, corpus: Path, form: str) -> list[MeasuredSe
     sets = [told] if data is None else [*_of_data(data, told, form)]
     return [
         *sets,
+        MeasuredSet("asked", "report", lambda: read_asked(corpus, _held_out(corpus), form)),
         MeasuredSet("code", "kept", lambda: _merged(read_code(True, limit=_PROBES))),
         MeasuredSet("documents", "kept", lambda: _merged(read_documents(True, limit=_PROBES))),
     ]
