@@ -22,8 +22,6 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
-import torch
-from safetensors.torch import save_file
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 
 OUT = Path(__file__).resolve().parents[2] / ".models"
@@ -209,7 +207,9 @@ def write_folder(packed: Packed, kept: list[int], folder: Path, layers: int) -> 
                 weight = weight.reshape(bias.size, -1)
             state[f"encoder.layer.{number}.{target}.weight"] = weight
             state[f"encoder.layer.{number}.{target}.bias"] = bias
-    tensors = {name: torch.tensor(np.ascontiguousarray(array)) for name, array in state.items()}
+    from safetensors.numpy import save_file
+
+    tensors = {name: np.ascontiguousarray(array) for name, array in state.items()}
     save_file(tensors, folder / "model.safetensors", {"format": "pt"})
     config = {
         "model_type": "bert",

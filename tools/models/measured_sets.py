@@ -35,9 +35,11 @@ def measured_sets(data: Path | None, corpus: Path, form: str) -> list[MeasuredSe
     """All sets, in the order of the table; without `data` those that need none of it."""
     told = MeasuredSet("corpus", "report", lambda: read_corpus(corpus, _held_out(corpus), form))
     sets = [told] if data is None else [*_of_data(data, told, form)]
+    if (corpus / "questions").is_dir():
+        asked = MeasuredSet("asked", "report", lambda: read_asked(corpus, _held_out(corpus), form))
+        sets.append(asked)
     return [
         *sets,
-        MeasuredSet("asked", "report", lambda: read_asked(corpus, _held_out(corpus), form)),
         MeasuredSet("code", "kept", lambda: _merged(read_code(True, limit=_PROBES))),
         MeasuredSet("documents", "kept", lambda: _merged(read_documents(True, limit=_PROBES))),
     ]
