@@ -26,7 +26,6 @@ from anaphora.rank.question import (
     match_misspelt,
     match_shortened,
     read_question,
-    speakers_present,
     unknown_names,
 )
 from anaphora.rank.stages import spread_over_stages
@@ -37,6 +36,7 @@ from anaphora.rank.turn_table import (
     ROLE_USER,
     SESSION_GAP_SECONDS,
     TurnTable,
+    speakers_present,
     turn_flags,
 )
 from anaphora.rank.turns import Weights, best_rows, score_turns

@@ -1,7 +1,8 @@
 """How far a second reader, who saw no labels, names the same evidence.
 
-`python -m corpus.agreement` prints it for the readings of `second_reading.json`, and the share of
-groups' labels that are alike for those of `second_labels.json`.
+`python -m corpus.agreement` prints it for the readings of `second_reading.json`, and for what hands
+wrote the share that is alike by `second_labels.json` (groups), `second_questions.json`,
+`second_exchanges.json` and `second_past.json`.
 """
 
 from __future__ import annotations
@@ -12,11 +13,21 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from corpus.reading import FOLDER, Key, read_stories
-from corpus.written import Group, read_groups
+from corpus.tasks import as_told
+from corpus.written import Group, read_chains, read_exchanges, read_groups, read_wanted
 
 READINGS = FOLDER.parent / "second_reading.json"
 LABELS = FOLDER.parent / "second_labels.json"
 """Rows of a hand, the place of a group in its file, that of a later statement, and its label."""
+
+QUESTIONS = FOLDER.parent / "second_questions.json"
+"""Rows of a hand, a story, a question, its lane, and what the reader named of twelve statements."""
+
+EXCHANGES = FOLDER.parent / "second_exchanges.json"
+"""Rows of a hand, a question, and the exchange that the reader chose, as it is told."""
+
+PAST = FOLDER.parent / "second_past.json"
+"""Rows of a hand, the first statement of a chain, a question, and the places that were named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +75,46 @@ def measure_labels(labels: Path = LABELS) -> float:
     return alike / len(rows)
 
 
+def measure_questions(readings: Path = QUESTIONS) -> float:
+    """Of the questions over stories, the share for which the reader named something that answers
+    and nothing that misleads; for a near miss, nothing."""
+    wanted = {(one.hand, one.story, one.text): one for one in read_wanted(read_stories())}
+    rows = json.loads(readings.read_text("utf-8"))
+    alike = 0
+    for hand, story, text, lane, named in rows:
+        one = wanted[hand, story, text]
+        chosen = {(session, place) for session, place in named}
+        right = {*(one.turns if lane == "turns" else one.facts)}
+        answered = not chosen.isdisjoint(right) if right else not chosen
+        alike += answered and chosen.isdisjoint(one.misleading.get(lane, ()))
+    return alike / len(rows)
+
+
+def measure_exchanges(readings: Path = EXCHANGES) -> float:
+    """Of the questions for a short reply, the share for which the reader chose its exchange."""
+    told = {
+        (one.hand, question): as_told(one) for one in read_exchanges() for question in one.questions
+    }
+    rows: list[tuple[str, str, str]] = json.loads(readings.read_text("utf-8"))
+    return sum(told[hand, question] == chosen for hand, question, chosen in rows) / len(rows)
+
+
+def measure_past(readings: Path = PAST) -> float:
+    """Of the questions about a chain, the share for which the reader brought what answers, and
+    nothing else."""
+    answers = {
+        (chain.hand, chain.statements[0][2], question.text): set(question.answer)
+        for chain in read_chains()
+        for question in chain.questions
+    }
+    rows = json.loads(readings.read_text("utf-8"))
+    alike = sum(
+        bool(named) and answers[hand, first, text] >= set(named)
+        for hand, first, text, named in rows
+    )
+    return alike / len(rows)
+
+
 def overlap(named: Set[Key], labelled: Set[Key]) -> float:
     """F1 of two sets; 1 where both are empty."""
     if not named and not labelled:
@@ -74,3 +125,6 @@ def overlap(named: Set[Key], labelled: Set[Key]) -> float:
 if __name__ == "__main__":
     print(measure_agreement())
     print(f"labels of groups: {measure_labels():.3f}")
+    print(f"questions: {measure_questions():.3f}")
+    print(f"exchanges: {measure_exchanges():.3f}")
+    print(f"past: {measure_past():.3f}")

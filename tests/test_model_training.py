@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
+import struct
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from corpus.reading import read_story
+from corpus.written import ROOT as CORPUS
+from corpus.written import read_groups
+from tools.models import e5
 from tools.models.batches import Drawing, draw_steps, held_apart
 from tools.models.examples import LONG, Example, read_examples, write_lines
 from tools.models.history import read_export, story_of
@@ -22,6 +28,8 @@ from tools.models.prepare import trained_authors
 from tools.models.stories import joined, pools_of, read_corpus, told_twice
 from tools.models.styles import restyle
 from tools.models.teacher import label_line, read_labels
+from tools.models.translations import draw_texts, english_texts, read_translations
+from tools.models.written import read_asked, read_past, read_replies, read_statements
 
 from anaphora import Memory, NewTurn
 from anaphora.testing import WordHashingEmbedder
@@ -275,3 +283,117 @@ def test_a_corpus_is_enough(tmp_path: Path) -> None:
         "code",
         "documents",
     ]
+
+
+def test_what_hands_wrote_is_asked_by_language() -> None:
+    """Questions over an author's stories say in which language they are asked, and of which."""
+    pools = list(read_asked(CORPUS, {"b01"}, "text"))
+    assert {pool.author for pool in pools} == {"b01"}
+    assert {"de", "fr", "nl", "en of de", "en of fr", "en of nl"} <= {
+        pool.language for pool in pools
+    }
+    keys = [one.key for pool in pools for one in pool.asked]
+    assert len(set(keys)) == len(keys) > 0
+    (first, *_) = (pool for pool in pools if pool.asked and pool.asked[0].misleading)
+    (example, *_) = make_examples([first], WordHashingEmbedder())
+    misleading = [first.passages[place] for place in first.asked[0].misleading]
+    assert list(example.negatives[: len(misleading)]) == misleading
+    assert example.language == first.language
+
+
+def test_values_of_a_chain_do_not_count_against_each_other() -> None:
+    """Only times tell the former value from the present one."""
+    for pool in read_past(CORPUS / "past"):
+        assert not any(one.misleading for one in pool.asked)
+        assert all(one.neutral.isdisjoint(one.positives) for one in pool.asked)
+    (pool, *_) = read_replies(CORPUS / "exchanges")
+    (one, *_) = pool.asked
+    (place,) = one.positives
+    assert all(text in pool.passages[place] for text in pool.passages[place].split(" \u2014 "))
+    assert one.misleading
+    assert one.neutral
+
+
+def test_an_earlier_statement_finds_what_replaces_it() -> None:
+    (pool, *_) = read_statements(CORPUS / "groups")
+    (group, *_) = read_groups()
+    (one,) = pool.asked
+    assert one.query == group.older.text
+    labels = [later.label for later in group.newer]
+    assert {labels[place] for place in one.positives} <= {"replaces", "same"}
+    assert {labels[place] for place in one.misleading} == {"other"}
+
+
+def test_texts_of_other_languages_are_read_by_another_model() -> None:
+    """Which passages mislead is asked of the model that reads the pool's language."""
+
+    class Other(WordHashingEmbedder):
+        def embed(self, texts: Sequence[str]) -> Any:
+            asked.extend(texts)
+            return super().embed(texts)
+
+    asked: list[str] = []
+    german = replace(next(pools_of(STORY, "corpus", "text", "b01")), language="de")
+    english = next(pools_of(STORY, "corpus", "text", "a01"))
+    pools = [english, german]
+    examples = list(make_examples(pools, WordHashingEmbedder(), others=Other()))
+    assert [one.language for one in examples] == ["en", "de"]
+    assert set(german.passages) <= set(asked)
+    assert len(asked) == len(german.passages) + len(german.asked)
+
+
+@pytest.mark.parametrize(
+    ("language", "english"),
+    [("en", ["who", "it"]), ("de", []), ("en of de", ["who"]), ("de of en", ["it"])],
+)
+def test_english_texts_are_those_that_the_english_network_reads(
+    language: str, english: list[str]
+) -> None:
+    example = Example(
+        "k", "asked", "facts", "g", (("written", "who"),), ("it is",), (), (), language
+    )
+    assert list(english_texts(example, 2)) == english
+
+
+def test_translations_are_read_and_drawn(tmp_path: Path) -> None:
+    """Each text stands beside the English one; steps depend on the seed alone."""
+    row = {"en": "who has the key", "de": "wer hat den Schlüssel", "ja": "鍵は誰が持ってる"}
+    (tmp_path / "t01.jsonl").write_text(json.dumps(row) + "\n", "utf-8")
+    pairs = list(read_translations(tmp_path / "t01.jsonl"))
+    assert pairs == [(row["de"], row["en"]), (row["ja"], row["en"])]
+    drawn = [list(islice(draw_texts(pairs * 4, 3, "1"), 6)) for _ in range(2)]
+    assert drawn[0] == drawn[1]
+    assert {len(batch) for batch in drawn[0]} == {3}
+
+
+def test_a_packed_network_is_read(tmp_path: Path) -> None:
+    """Blocks of 4 bits become numbers; a cut vocabulary reads what it has as the whole one does."""
+    pieces = ["<s>", "<pad>", "</s>", "<unk>", "\u2581", "key", "s", "\u2581key"]
+    blob = "".join(pieces).encode()
+    ends = [len("".join(pieces[:at]).encode()) for at in range(len(pieces) + 1)]
+    scores = [0.0, 0, 0, 0, -3, -4, -5, -2]
+    width, tensors = 32, {}
+    scale, pairs = np.float16(0.5).tobytes(), bytes([0x9 | 0x7 << 4] * 16)
+    tensors["emb.word"] = (len(pieces) * width, (scale + pairs) * len(pieces))
+    tensors["emb.pos"] = (2 * width, np.ones(2 * width, "<f4").tobytes())
+    tensors["emb.type"] = (width, np.zeros(width, "<f4").tobytes())
+    head = b"E5S1" + struct.pack("<i7ifi", 1, width, 0, 1, 1, len(pieces), 2, 1, 1e-12, 32)
+    head += struct.pack("<5iQ", len(pieces), 0, 2, 1, 3, len(blob))
+    head += np.array(ends, "<u4").tobytes() + np.array(scores, "<f4").tobytes() + blob
+    head += struct.pack("<iI", 0, 0)
+    size = len(head) + 4 + sum(2 + len(name) + 21 for name in tensors)
+    listed, content = struct.pack("<i", len(tensors)), b""
+    for name, (count, raw) in tensors.items():
+        listed += struct.pack("<H", len(name)) + name.encode()
+        listed += struct.pack("<BIQQ", 0, count, size + len(content), len(raw))
+        content += raw
+    (tmp_path / "packed.bin").write_bytes(head + listed + content)
+    packed = e5.read_packed(tmp_path / "packed.bin")
+    assert packed.pieces == tuple(pieces)
+    assert packed.tensors["emb.word"][5].tolist() == [0.5] * 16 + [-0.5] * 16
+    assert packed.tensors["emb.pos"].shape == (2, width)
+    whole = e5.make_tokenizer(packed, range(len(pieces)))
+    cut = e5.make_tokenizer(packed, [0, 1, 2, 3, 4, 5, 6])
+    assert whole.encode("keys").tokens == ["<s>", "\u2581key", "s", "</s>"]
+    assert cut.encode("keys").tokens == ["<s>", "\u2581", "key", "s", "</s>"]
+    assert whole.encode("a  key\n").ids == [0, 4, 3, 7, 4, 2]

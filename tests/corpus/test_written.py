@@ -8,7 +8,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-from corpus.agreement import measure_labels
+from corpus.agreement import (
+    measure_exchanges,
+    measure_labels,
+    measure_past,
+    measure_questions,
+)
 from corpus.counting import PAGE
 from corpus.reading import CorpusError, read_stories
 from corpus.written import read_chains, read_exchanges, read_groups, read_wanted
@@ -36,26 +41,62 @@ def test_groups_set_what_replaces_against_what_holds() -> None:
     assert len(set(texts)) == len(texts)
 
 
-def test_a_second_reader_labels_alike() -> None:
-    """The page states how far, on 500 later statements."""
-    share = measure_labels()
+@pytest.mark.parametrize(
+    "measure", [measure_labels, measure_questions, measure_exchanges, measure_past]
+)
+def test_a_second_reader_is_of_one_mind(measure: Callable[[], float]) -> None:
+    """The page states how far, on 500 of each kind."""
+    share = measure()
     assert share >= 0.9
     assert f"{share:.3f}".removeprefix("0") in PAGE.read_text("utf-8")
 
 
-def test_what_is_begun_is_whole() -> None:
-    """Every line has the form, and every question an answer or a near miss."""
-    exchanges, chains = read_exchanges(), read_chains()
+def test_the_page_counts_what_was_written() -> None:
+    """Every line has the form, every exchange a near one beside it, every question its hand."""
+    exchanges, chains, stories = read_exchanges(), read_chains(), read_stories()
     page = " ".join(PAGE.read_text("utf-8").split())
-    asked = sum(len(chain.questions) for chain in chains)
-    assert f"{len(exchanges)} questions with a short reply" in page
-    assert f"{len(chains)} chains of values of one attribute, and {asked} questions" in page
+    wanted = read_wanted(stories)
+    near = sum(not (one.turns or one.facts) for one in wanted)
+    counted = (
+        f"{len(wanted):,} short, vague questions over the stories",
+        f"{near:,} are near misses",
+        f"{len(exchanges):,} questions with a short reply",
+        f"{sum(len(one.questions) for one in exchanges):,} questions; `misleading`",
+        f"{len(chains)} chains of values of one attribute",
+        f"{sum(len(chain.questions) for chain in chains)} questions for the former",
+    )
+    assert [line for line in counted if line not in page] == []
     assert all(len(one.questions) >= 2 and one.misleading for one in exchanges)
-    wanted = read_wanted(read_stories())
     assert all(any(one.misleading.values()) for one in wanted)
     assert {one.hand for one in wanted} == {
         folder.name for folder in (PAGE.parent / "questions").iterdir()
     }
+
+
+def test_hands_wrote_as_much_as_was_asked() -> None:
+    """Enough of each kind, in ten languages beside English, and few of one form."""
+    wanted = read_wanted(read_stories())
+    assert len(wanted) >= 8000
+    assert sum(not (one.turns or one.facts) for one in wanted) >= 1500
+    assert len(read_exchanges()) >= 1500
+    assert sum(len(chain.questions) for chain in read_chains()) >= 600
+    assert len({one.language for one in wanted}) >= 11
+    openings = Counter(" ".join(one.text.lower().split()[:2]) for one in wanted)
+    assert max(openings.values()) < len(wanted) / 10
+
+
+def test_a_text_is_told_in_every_language() -> None:
+    """A translation has twelve languages, and none stands twice."""
+    files = sorted((PAGE.parent / "translations").glob("*.jsonl"))
+    rows = [json.loads(line) for file in files for line in file.read_text("utf-8").splitlines()]
+    assert f"{len(rows)} everyday statements and questions" in " ".join(
+        PAGE.read_text("utf-8").split()
+    )
+    assert {tuple(sorted(row)) for row in rows} == {
+        ("de", "en", "es", "fr", "it", "ja", "ko", "nl", "pl", "pt", "ru", "zh")
+    }
+    assert all(text.strip() for row in rows for text in row.values())
+    assert len({row["en"] for row in rows}) == len(rows)
 
 
 @pytest.mark.parametrize(

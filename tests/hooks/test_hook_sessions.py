@@ -285,6 +285,42 @@ def test_a_copied_session_brings_in_all_that_was_said(root: Path) -> None:
         assert summary.turn_count == 3
 
 
+@pytest.mark.promise("hooks.sessions")
+@pytest.mark.parametrize("order", ["fork parent", "parent fork", "fork parent fork"])
+def test_a_fork_repeats_nothing_whichever_session_comes_in_first(root: Path, order: str) -> None:
+    """What it copied was said once, at its own time, also where its parent was not here yet."""
+    parent = agent("codex", root)
+    fork = agent("codex", root, "22222222-aaaa-4bbb-8ccc-000000000002")
+    write_transcript(
+        "codex", parent.transcript, parent.session, parent.directory, [FACT, "And go?"]
+    )
+    head, *copied = [json.loads(line) for line in parent.transcript.read_text().splitlines()]
+    at = "2026-05-20T09:00:00.0"
+    head["payload"] |= {"id": fork.session, "forked_from_id": parent.session}
+    records = [head | {"timestamp": f"{at}00Z"}]
+    records += [record | {"timestamp": f"{at}{n}Z"} for n, record in enumerate(copied[:2], 10)]
+    records += [
+        record | {"timestamp": f"2026-05-20T09:0{n}:00Z"} for n, record in enumerate(copied[2:], 1)
+    ]
+    records[-2]["payload"]["content"][0]["text"] = "The wall is teal."
+    fork.transcript.write_text("".join(json.dumps(record) + "\n" for record in records))
+    for name in order.split():
+        {"fork": fork, "parent": parent}[name].tell("end", {})
+    with remembered(root) as memory:
+        threads = [
+            memory.conversations.get(one.conversation_id) for one in memory.conversations.list()
+        ]
+    told = {
+        turn.text: f"{turn.ts:%d}"
+        for thread in threads
+        if thread
+        for turn in thread.turns
+        if turn.role == "user"
+    }
+    assert told == {FACT: "04", "And go?": "04", "The wall is teal.": "20"}
+    assert sum(len(thread.turns) for thread in threads if thread) == 6
+
+
 def test_cursor_keeps_transcripts_where_it_does_not_say(root: Path) -> None:
     """Where Cursor names no transcript, it is found beside others of its folder."""
     one = agent("cursor", root)

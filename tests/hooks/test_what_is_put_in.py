@@ -751,6 +751,9 @@ def test_rules_come_back_after_a_compaction_and_chatter_does_not(
         *("hi!", "we round per line, not on the sum", "run the tests", "commit"),
         *("the limit of the queue is 250 jobs", "the limit of the queue is 400 jobs now"),
         *("commit it, and never put names into messages", "thanks, that's it for today"),
+        *("go vet ./...", "git status", "pytest -q tests/test_x.py", "restart the server"),
+        *("öffne die Datei", "redémarre le serveur", "reinicia el servidor", "abra o arquivo"),
+        *("テストを実行して", "运行测试", "use npm ci for the ferry shop"),
     )
     for number, text in enumerate(said):
         for role, words in (("user", text), ("assistant", "Good.")):
@@ -784,4 +787,4 @@ def test_rules_come_back_after_a_compaction_and_chatter_does_not(
     for rule in ("never use floats", "Always sign off", "- 2026-11-25 never put names into"):
         assert rule in rules
     items = [line.partition(" UTC: ")[2] for line in rest.splitlines() if line.startswith("- ")]
-    assert items == [said[1], said[5]]
+    assert items == [said[1], said[5], said[-1]]

@@ -13,6 +13,8 @@ STEPS = {
     "prepare": "read the sets and the corpus, write examples",
     "distil": "score the examples' passages with a larger model",
     "train": "train on the examples, write weights",
+    "e5": "write a multilingual network to begin with",
+    "align": "train it into the space of the English one",
     "evaluate": "measure a model on what it was not trained on",
     "build": "make the product's folder of 8-bit weights",
 }

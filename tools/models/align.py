@@ -10,23 +10,26 @@ how far (one less the cosine) a translation and an English text are from the Eng
 
 from __future__ import annotations
 
-import json
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import count
 from pathlib import Path
 from typing import Any, Final
 
 import torch
 from tools.models import network as net
 from tools.models.batches import Drawing, Drawn, draw_steps, epoch_length, held_apart
-from tools.models.examples import LONG, Example, read_examples
+from tools.models.examples import LONG, read_examples
 from tools.models.running import Run, file_digest, planned, run_arguments, trained_parameters
 from tools.models.train import OUT, SCALE, WEIGHTS
+from tools.models.translations import (
+    ENGLISH,
+    draw_texts,
+    english_texts,
+    languages_of,
+    read_translations,
+)
 
-ENGLISH: Final = "en"
-_OF: Final = " of "
 _BATCH: Final = 64
 
 
@@ -75,7 +78,9 @@ def main(words: list[str]) -> None:
     weights, device = chosen.weights or OUT / "e5", net.chosen_device()
     translated = [pair for file in files for pair in read_translations(file)]
     english = EnglishVectors(chosen.english, device)
-    told = sorted({text for one in examples for text in english_texts(one)})
+    told = sorted({text for one in examples for text in english_texts(one, net.PASSAGE_CHARACTERS)})
+    # As many as are drawn: the vectors of all would take longer than the training.
+    told = random.sample(told, min(len(told), plan.steps * plan.texts))
     english.learn([*told, *(original for _, original in translated)])
     network = net.load_network(weights, device, plan.dropout).train()
     trained = trained_parameters(network.named_parameters())
@@ -94,29 +99,6 @@ def main(words: list[str]) -> None:
     if not chosen.weights_only:
         net.export_for_product(chosen.run / "weights", chosen.run / "float", chosen.name)
     run.finish(digest)
-
-
-def read_translations(file: Path) -> Iterator[tuple[str, str]]:
-    """(text in another language, the same in English) of a file with a text a line."""
-    for line in file.read_text("utf-8").splitlines():
-        row: dict[str, str] = json.loads(line)
-        yield from ((text, row[ENGLISH]) for name, text in row.items() if name != ENGLISH)
-
-
-def languages_of(example: Example) -> tuple[str, str]:
-    """The language that is asked in, and that of the passages."""
-    asked, _, told = example.language.partition(_OF)
-    return asked, told or asked
-
-
-def english_texts(example: Example) -> Iterator[str]:
-    """The texts of an example that the English network reads, each as it is cut."""
-    asked, told = languages_of(example)
-    if asked == ENGLISH:
-        yield from (text for _, text in example.queries)
-    if told == ENGLISH:
-        passages = (*example.positives, *example.negatives)
-        yield from (text[: net.PASSAGE_CHARACTERS] for text in passages)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +127,7 @@ class EnglishVectors:
         """Make the vectors of texts that have none yet."""
         missing = sorted({text for text in texts if text not in self._rows}, key=len)
         device = self._reader.device
-        with torch.no_grad(), torch.autocast(device, dtype=torch.bfloat16):
+        with torch.no_grad(), net.half_precision(device):
             for start in range(0, len(missing), _BATCH):
                 some = missing[start : start + _BATCH]
                 rows = self._reader.vectors(some, net.PASSAGE_PIECES)
@@ -155,19 +137,6 @@ class EnglishVectors:
         """The vectors of texts, shape (texts, dimensions)."""
         self.learn(texts)
         return torch.stack([self._rows[text] for text in texts])
-
-
-def draw_texts(
-    pairs: Sequence[tuple[str, str]], size: int, seed: str
-) -> Iterator[list[tuple[str, str]]]:
-    """Batches of pairs of about one length, epoch after epoch without end."""
-    for epoch in count():
-        chance = random.Random(f"{seed}:{epoch}")
-        drawn = sorted(pairs, key=lambda pair: len(pair[0]) + chance.random() * 8)
-        starts = list(range(0, len(drawn) - size + 1, size))
-        chance.shuffle(starts)
-        for start in starts:
-            yield drawn[start : start + size]
 
 
 Batch = tuple[list[Drawn], list[tuple[str, str]], list[tuple[str, str]]]
@@ -184,12 +153,12 @@ class Losses:
     def back(self, batch: Batch) -> dict[str, float]:
         """Go back through the loss of a step; what is logged of it."""
         asked, *aligned = batch
-        with torch.autocast(self.reader.device, dtype=torch.bfloat16):
+        with net.half_precision(self.reader.device):
             loss = self._asked(asked)
         loss.backward()
         away = []
         for pairs in aligned:
-            with torch.autocast(self.reader.device, dtype=torch.bfloat16):
+            with net.half_precision(self.reader.device):
                 rows = self.reader.vectors([text for text, _ in pairs], net.PASSAGE_PIECES)
             wanted = self.english.rows([original for _, original in pairs])
             distance = (1 - (rows * wanted).sum(dim=1)).mean()

@@ -70,7 +70,7 @@ def _scored(
         ]
         return torch.cat(rows).float()
 
-    with torch.no_grad(), torch.autocast(device, dtype=torch.bfloat16):
+    with torch.no_grad(), net.half_precision(device):
         of_queries, of_texts = embed(queries, net.QUERY_PIECES), embed(cut, net.PASSAGE_PIECES)
     place = {text: at for at, text in enumerate(texts)}
     lines = []

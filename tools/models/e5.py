@@ -16,13 +16,12 @@ import struct
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
-import torch
-from safetensors.torch import save_file
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 
 OUT = Path(__file__).resolve().parents[2] / ".models"
@@ -101,9 +100,7 @@ def read_packed(file: Path) -> Packed:
     at += scores.nbytes
     blob = raw[at : at + blob_length]
     at += blob_length
-    pieces = tuple(
-        blob[start:end].decode() for start, end in zip(offsets, offsets[1:], strict=False)
-    )
+    pieces = tuple(blob[start:end].decode() for start, end in pairwise(offsets))
     # What letters are read as comes next: it is Unicode's compatibility form.
     (replaced,) = struct.unpack_from("<I", raw, at + 4)
     tensors = dict(_tensors(raw, at + 8 + replaced))
@@ -123,7 +120,7 @@ def _tensors(raw: bytes, at: int) -> Iterator[tuple[str, Floats]]:
     for _ in range(count):
         (length,) = struct.unpack_from("<H", raw, at)
         name = raw[at + 2 : at + 2 + length].decode()
-        kind, numbers, offset, size = struct.unpack_from("<BIQQ", raw, at + 2 + length)
+        _, numbers, offset, size = struct.unpack_from("<BIQQ", raw, at + 2 + length)
         at += 2 + length + 21
         content = raw[offset : offset + size]
         yield name, np.frombuffer(content, "<f4") if size == 4 * numbers else _unblocked(content)
@@ -210,7 +207,9 @@ def write_folder(packed: Packed, kept: list[int], folder: Path, layers: int) -> 
                 weight = weight.reshape(bias.size, -1)
             state[f"encoder.layer.{number}.{target}.weight"] = weight
             state[f"encoder.layer.{number}.{target}.bias"] = bias
-    tensors = {name: torch.tensor(np.ascontiguousarray(array)) for name, array in state.items()}
+    from safetensors.numpy import save_file
+
+    tensors = {name: np.ascontiguousarray(array) for name, array in state.items()}
     save_file(tensors, folder / "model.safetensors", {"format": "pt"})
     config = {
         "model_type": "bert",

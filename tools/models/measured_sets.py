@@ -16,6 +16,7 @@ from tools.models.asked import Asked, Pool
 from tools.models.code_texts import read_code, read_documents
 from tools.models.passages import Turn, form_passages, meaning_of, speakers_of
 from tools.models.stories import authors_of, read_corpus, read_split, read_stories
+from tools.models.written import read_asked
 
 CHOSEN_BY = range(1, 6)
 _PROBES = 400
@@ -34,6 +35,9 @@ def measured_sets(data: Path | None, corpus: Path, form: str) -> list[MeasuredSe
     """All sets, in the order of the table; without `data` those that need none of it."""
     told = MeasuredSet("corpus", "report", lambda: read_corpus(corpus, _held_out(corpus), form))
     sets = [told] if data is None else [*_of_data(data, told, form)]
+    if (corpus / "questions").is_dir():
+        asked = MeasuredSet("asked", "report", lambda: read_asked(corpus, _held_out(corpus), form))
+        sets.append(asked)
     return [
         *sets,
         MeasuredSet("code", "kept", lambda: _merged(read_code(True, limit=_PROBES))),

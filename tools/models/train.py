@@ -27,6 +27,8 @@ SCALE = 20.0
 # What a source counts in an epoch: our own stories twice, long public sets by half.
 WEIGHTS = {
     "corpus": 2.0,
+    "asked": 2.0,
+    "groups": 0.5,
     "told": 0.5,
     "long": 0.5,
     "selqa": 0.5,
@@ -57,10 +59,13 @@ def main(words: list[str]) -> None:
     add = parser.add_argument
     add("--examples", type=Path, default=OUT / "examples.jsonl")
     add("--scores", type=Path, default=OUT / "scores.jsonl", help="what `distil` wrote")
+    add("--language", default="", help="train on the examples in this language alone")
     add("--teacher", type=float, default=0.0, help="weight of the teacher's order")
     add("--name", default="trained", help="what the vectors of float/ are called")
     chosen = parser.parse_args(words)
-    examples = list(read_examples(chosen.examples))
+    examples = [
+        one for one in read_examples(chosen.examples) if chosen.language in ("", one.language)
+    ]
     drawing = Drawing({**WEIGHTS, **dict(chosen.weight)})
     plan = Plan(file_digest(chosen.examples), chosen.steps, chosen.teacher, drawing)
     plan = planned(plan, chosen.set, chosen.threads)
@@ -93,7 +98,7 @@ class Losses:
 
     def back(self, drawn: Sequence[Drawn]) -> dict[str, float]:
         """Go back through the loss of a step; what is logged of it."""
-        with torch.autocast(self.device, dtype=torch.bfloat16):
+        with net.half_precision(self.device):
             loss, taught = self._loss(drawn)
         (loss + self.share * taught).backward()
         return {"loss": round(loss.item(), 4), "taught": round(taught.item(), 4)}

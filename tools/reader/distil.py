@@ -90,7 +90,7 @@ class Teachers:
         """Mean log-probabilities, shape (inputs, 3)."""
         if not inputs:
             return np.zeros((0, 3), np.float32)
-        with torch.no_grad(), torch.autocast(self._device, dtype=torch.bfloat16):
+        with torch.no_grad(), net.half_precision(self._device):
             logs = [
                 torch.log_softmax(
                     logits_of(reader, inputs, head, self._device, _BATCH).float(), dim=1

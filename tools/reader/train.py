@@ -110,12 +110,12 @@ class Losses:
         """Go back through the losses; they and how many were judged rightly are logged."""
         asked, paired = batch
         # One judgement after the other: only one keeps its activations at a time.
-        with torch.autocast(self._device, dtype=torch.bfloat16):
+        with net.half_precision(self._device):
             classes, order, first = self._answers_loss(asked)
         (classes + self._plan.listwise * order).backward()
         entry = {"answers": _number(classes), "order": _number(order), "first": first}
         if paired:
-            with torch.autocast(self._device, dtype=torch.bfloat16):
+            with net.half_precision(self._device):
                 change, right = self._changes_loss(paired)
             (self._plan.changes * change).backward()
             entry |= {"changes": _number(change), "right": right}

@@ -15,6 +15,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from importlib import import_module
 from itertools import islice
 from pathlib import Path
 from types import NoneType, SimpleNamespace, UnionType
@@ -171,7 +172,19 @@ def _parameter_hints(function: Callable[..., Any]) -> dict[str, Any]:
             and parameter.kind is not parameter.VAR_KEYWORD
         }
     )
-    return get_type_hints(annotated, inspect.unwrap(function).__globals__, _LEFT_TO_ROOMS)
+    return types_of(annotated, inspect.unwrap(function).__globals__)
+
+
+def types_of(annotated: Any, names: dict[str, Any]) -> dict[str, Any]:
+    """The types that stand in a signature, by the `names` of its module.
+
+    A feature's own may be of its `values`, which are not loaded before: most calls need none.
+    """
+    try:
+        return get_type_hints(annotated, names, _LEFT_TO_ROOMS)
+    except NameError:
+        values = vars(import_module(f"{names['__package__']}.values"))
+        return get_type_hints(annotated, {**values, **names}, _LEFT_TO_ROOMS)
 
 
 def _check_of(annotation: Any) -> Check | None:

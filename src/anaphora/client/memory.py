@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, NoReturn, get_type_hints
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, NoReturn
 from urllib.parse import quote
 
 from anaphora.api.memory import Memory
@@ -372,7 +372,7 @@ class RemoteMemory(RemoteFeatureCalls, Memory):
 @functools.cache
 def _answer_type(name: str) -> Any:
     """What a method returns. Resolved at its first call: features and their types load late."""
-    return get_type_hints(_OPERATIONS[name].function)["return"]
+    return _OPERATIONS[name].returned
 
 
 def _fill(

@@ -256,8 +256,6 @@ class Container:
 
     def _follow_erasures(self) -> None:
         """Close all namespaces if another process has deleted one. The lock must be held."""
-        from anaphora.container.erasing import remove_orphans
-
         try:
             count = self.truth.erasures()
         except Locked:
@@ -269,6 +267,8 @@ class Container:
         previous, self._erasures = self._erasures, count
         if previous is None or previous == count:
             return
+        from anaphora.container.erasing import remove_orphans
+
         for services in (*self._open.values(), *self._standing.values()):
             services.close()
         self._open.clear()

@@ -59,7 +59,7 @@ def blocks(text: str, size: int) -> Iterator[str]:
     yield text[start:]
 
 
-ROUGH_PIECES: Final = re.compile(
+_ROUGH_PIECES: Final = (
     r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]|[^\W_]{1,8}|[^\w\s]|_"
 )
 """Approximates word pieces if those of the model are not available; rarely more than two each."""
@@ -69,7 +69,7 @@ _ROUGH_BLOCK: Final = 1 << 16
 
 def first_pieces(text: str, count: int) -> str:
     """The beginning of `text`: at most `count` rough pieces."""
-    end = next(islice(ROUGH_PIECES.finditer(text), count - 1, None), None)
+    end = next(islice(re.finditer(_ROUGH_PIECES, text), count - 1, None), None)
     return text if end is None else text[: end.end()]
 
 
@@ -79,7 +79,7 @@ def rough_windows(text: str, size: int) -> Iterator[tuple[str, list[tuple[int, i
     Nothing for a text without any.
     """
     for block in blocks(text, _ROUGH_BLOCK):
-        spans = [piece.span() for piece in ROUGH_PIECES.finditer(block)]
+        spans = [piece.span() for piece in re.finditer(_ROUGH_PIECES, block)]
         for first_piece, end_piece in windows(block, spans, size):
             if first_piece < end_piece:
                 yield block, spans[first_piece:end_piece]

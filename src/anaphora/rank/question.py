@@ -20,14 +20,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-import numpy as np
-from numpy.typing import NDArray
-
 from anaphora.language.analyser import STOP_WORDS, QueryWord, analyse, fold
 from anaphora.language.dates import MONTH_OF, WEEKDAYS
 from anaphora.language.languages.language import ENGLISH, language_of, languages, loose
 from anaphora.rank.statements import asked_words
-from anaphora.rank.turn_table import ROLE_ASSISTANT, ROLE_USER, TurnTable
+from anaphora.rank.turn_table import ROLE_ASSISTANT, ROLE_USER
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,14 +61,7 @@ _ENGLISH = re.compile(
 )
 _THEIRS = re.compile(r"\b(?:his|her|their)\b")
 _THEY = re.compile(r"\b(?:he|she)\b")
-_UNSPACED = re.compile("[\u0e00-\u0eff\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7a3\uf900-\ufaff]")
-
-
-def speakers_present(table: TurnTable, rows: NDArray[np.intp] | None = None) -> dict[int, str]:
-    """The codes and names of the speakers of `rows` (of all rows when None), by code."""
-    codes = table.speaker if rows is None else table.speaker[rows]
-    speaking = codes[codes >= 0]
-    return {int(code): table.speakers[code] for code in np.flatnonzero(np.bincount(speaking))}
+_UNSPACED = "[\u0e00-\u0eff\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7a3\uf900-\ufaff]"
 
 
 def read_question(
@@ -158,8 +148,9 @@ def _first_word(name: str) -> str:
 @lru_cache(maxsize=4096)
 def _pattern(form: str) -> re.Pattern[str]:
     escaped_form = re.escape(form)
-    bounded_pattern = escaped_form if _UNSPACED.search(form) else rf"(?<!\w){escaped_form}(?!\w)"
-    return re.compile(bounded_pattern, re.IGNORECASE)
+    if not re.search(_UNSPACED, form):
+        escaped_form = rf"(?<!\w){escaped_form}(?!\w)"
+    return re.compile(escaped_form, re.IGNORECASE)
 
 
 def _rewrite(question: str, forms: tuple[str, ...], several: bool) -> str:

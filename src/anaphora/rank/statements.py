@@ -512,6 +512,8 @@ def _compile_tense(code: str) -> re.Pattern[str]:
 @lru_cache(maxsize=128)
 def read_cues(question: str) -> QuestionCues:
     """Read what `question` says of time."""
+    if not question:
+        return QuestionCues(frozenset(), 0, first=False, now=False, temporal=_CALENDAR_TOKENS)
     code, lower_question = language_of(question), question.lower()
     timed_question = _compile_cue("no_time", code).sub(" , ", lower_question)
     matches = {name: _find_phrases(name, code, timed_question) for name in _TIMES}

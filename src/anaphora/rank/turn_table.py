@@ -109,3 +109,10 @@ def _compile_patterns(code: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
         re.compile(rf"{bound}(?:{personal or '(?!)'}){bound}"),
         re.compile(rf"{opening}|{bound}(?:{asking or '(?!)'}){bound}", re.IGNORECASE),
     )
+
+
+def speakers_present(table: TurnTable, rows: NDArray[np.intp] | None = None) -> dict[int, str]:
+    """The codes and names of the speakers of `rows` (of all rows when None), by code."""
+    codes = table.speaker if rows is None else table.speaker[rows]
+    speaking = codes[codes >= 0]
+    return {int(code): table.speakers[code] for code in np.flatnonzero(np.bincount(speaking))}

@@ -30,14 +30,13 @@ from anaphora.rank.question import (
     match_misspelt,
     match_shortened,
     read_question,
-    speakers_present,
     unknown_names,
 )
 from anaphora.rank.replacement import PairJudge, judge_pairs
 from anaphora.rank.silence import CALIBRATED_FOR, TURN_FLOOR
 from anaphora.rank.stages import spread_over_stages
 from anaphora.rank.statements import read_cues
-from anaphora.rank.turn_table import ROLE_ASSISTANT, ROLE_USER, TurnTable
+from anaphora.rank.turn_table import ROLE_ASSISTANT, ROLE_USER, TurnTable, speakers_present
 from anaphora.rank.turns import (
     DEFAULT_WEIGHTS,
     TurnScores,

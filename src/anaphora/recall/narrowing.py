@@ -21,8 +21,13 @@ from anaphora.errors import InvalidInput
 from anaphora.language.analyser import fold, index_text
 from anaphora.language.times.reading import is_open_end, is_open_start
 from anaphora.rank.currency import COMING
-from anaphora.rank.question import speakers_present
-from anaphora.rank.turn_table import ROLE_ASSISTANT, ROLE_OTHER, ROLE_USER, TurnTable
+from anaphora.rank.turn_table import (
+    ROLE_ASSISTANT,
+    ROLE_OTHER,
+    ROLE_USER,
+    TurnTable,
+    speakers_present,
+)
 from anaphora.recall.question import Question
 from anaphora.text.shown_times import (
     days_between,

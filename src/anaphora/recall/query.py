@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final
 
 from anaphora.calls.limits import check_cancelled
 from anaphora.errors import EmbeddingError, InvalidInput, TimedOut
-from anaphora.text.pasted import ASKING, has_pasted, tell_apart
 from anaphora.values.conversations import Degraded
 
 if TYPE_CHECKING:
@@ -79,7 +78,11 @@ def truncated_question(text: str, most: int = MOST_BYTES) -> tuple[str, tuple[De
     after what is pasted, and the lines that identify that; where neither can be told, its ends.
     """
     fits = _fits(text, most)
-    if fits and (len(text) <= BRIEF or not has_pasted(text)):
+    if fits and len(text) <= BRIEF:
+        return text, ()
+    from anaphora.text.pasted import ASKING, has_pasted, tell_apart
+
+    if fits and not has_pasted(text):
         return text, ()
     # In a text that could be read whole, the words around a block are the asker's own.
     apart = tell_apart(text, most if fits else ASKING)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from calendar import monthrange
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -124,6 +123,8 @@ def _names_of(span: TimeSpan) -> SpanNames:
     length = (last_day - first_day).days + 1
     if length > _BY_MONTHS:
         return SpanNames()
+    from calendar import monthrange
+
     days = [first_day + timedelta(days=number) for number in range(length)]
     months = dict.fromkeys((day.year, day.month) for day in days)
     day_set = set(days)

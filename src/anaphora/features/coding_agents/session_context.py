@@ -18,7 +18,6 @@ from anaphora.features.coding_agents.session_state import SessionState, SessionS
 from anaphora.rank.budget import token_cost
 from anaphora.system.environment import is_trial
 from anaphora.text.recalled import enclose_recalled, strip_recalled
-from anaphora.text.synthetic import typed_words
 from anaphora.values.conversations import READ_IN_HOOKS, Recall
 
 if TYPE_CHECKING:
@@ -279,6 +278,8 @@ class SessionContext:
 
 
 def _typed(prompt: str) -> str:
+    from anaphora.text.synthetic import typed_words
+
     return typed_words(strip_recalled(prompt))
 
 

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from anaphora.calls.operation import AuditRule, Http, ids_of, operation, with_stand_in
 from anaphora.calls.parameters import Parameter, name_parameter
 from anaphora.calls.tracing import span
 from anaphora.container.view import NamespaceView
 from anaphora.features.deep.services import DeepServices
-from anaphora.features.deep.values import (
-    Budget,
-    DeepAnswer,
-    DeepStep,
-    DreamReport,
-    Extracted,
-    Gap,
-    GapStatus,
-    Scope,
-    TraceSummary,
-)
+
+if TYPE_CHECKING:
+    from anaphora.features.deep.values import (
+        Budget,
+        DeepAnswer,
+        DeepStep,
+        DreamReport,
+        Extracted,
+        Gap,
+        GapStatus,
+        Scope,
+        TraceSummary,
+    )
 
 _LIMITS: Final = Parameter("The limits of the call.")
 

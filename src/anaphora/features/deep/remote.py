@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from anaphora.calls.arguments import checked
 from anaphora.container.view import ServerView
-from anaphora.features.deep.values import Budget, DeepAnswer, DeepStep, Gap, GapStatus, Scope
+
+if TYPE_CHECKING:
+    from anaphora.features.deep.values import Budget, DeepAnswer, DeepStep, Gap, GapStatus, Scope
 
 
 class RemoteDeepCalls(ServerView):
@@ -33,6 +36,8 @@ class RemoteDeepCalls(ServerView):
         }
         if on_step is None:
             return self._ask("deep_recall", arguments)  # type: ignore[no-any-return]
+        from anaphora.features.deep.values import DeepStep
+
         return self._ask_in_steps("deep_recall", arguments, DeepStep, on_step)  # type: ignore[no-any-return]
 
     @checked

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from anaphora.calls.caller import signed
 from anaphora.calls.operation import AuditRule, Http, ids_of, operation
@@ -14,7 +14,9 @@ from anaphora.calls.progress import Progress
 from anaphora.calls.tracing import span
 from anaphora.container.view import NamespaceView
 from anaphora.features.documents.services import DocumentServices
-from anaphora.features.documents.values import AddedDocument, Document, DocumentSection
+
+if TYPE_CHECKING:
+    from anaphora.features.documents.values import AddedDocument, Document, DocumentSection
 
 _READ: Final = AuditRule("read", "document", ids_of)
 _DOCUMENT: Final = name_parameter("The document.")

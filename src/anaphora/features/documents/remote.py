@@ -6,11 +6,14 @@ import os
 from collections.abc import Iterable
 from datetime import datetime
 from io import BytesIO
+from typing import TYPE_CHECKING
 
 from anaphora.calls.arguments import checked
 from anaphora.calls.progress import Progress
 from anaphora.container.view import ServerView
-from anaphora.features.documents.values import AddedDocument
+
+if TYPE_CHECKING:
+    from anaphora.features.documents.values import AddedDocument
 
 
 class RemoteDocumentCalls(ServerView):

@@ -270,7 +270,7 @@ class MemoryVectors:
             closeness[in_memory] = view.pairs(texts[in_memory], other_texts[in_memory])
         on_disk = (rows >= 0) & ~in_memory & ((texts >= 0) | self._in_ann[rows])
         on_disk &= (other_texts >= 0) | self._in_ann[others]
-        for row in np.unique(rows[on_disk]).tolist():
+        for row in sorted(set(rows[on_disk].tolist())):
             of_row = on_disk & (rows == row)
             closeness[of_row] = self.cosines(self._vector_of(row), others[of_row])
         return closeness

@@ -11,8 +11,6 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final
 
-from anaphora.embed.chunking import first_pieces
-from anaphora.text.pasted import blocks
 from anaphora.text.recalled import strip_recalled
 
 PASTED_PIECES: Final = 64
@@ -36,6 +34,9 @@ def embedded_spans(text: str) -> Sequence[tuple[int, int]]:
 
     Those of a long text are asked for by every question that it is a candidate for.
     """
+    from anaphora.embed.chunking import first_pieces
+    from anaphora.text.pasted import blocks
+
     spans: list[tuple[int, int]] = []
     begin = at = 0
     block = -1

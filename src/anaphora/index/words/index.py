@@ -161,7 +161,9 @@ class WordIndex:
         """The numbers of the terms by which rows about the same as this one are found."""
         if (document := self._waiting.get(row)) is not None:
             field = self.file.fields.index(SUBJECTS)
-            return np.unique(numbers_of(document.texts[field].split(), field))
+            # With the counts, as numpy would load its masked arrays to do without.
+            numbers = numbers_of(document.texts[field].split(), field)
+            return np.unique(numbers, return_counts=True)[0]
         number = self._place_of(row)
         if self.segment is None or not number:
             return np.empty(0, np.uint64)

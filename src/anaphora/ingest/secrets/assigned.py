@@ -9,74 +9,14 @@ from __future__ import annotations
 
 import base64
 import re
-from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 
 from anaphora.ingest.secrets.examples import (
     is_example,
     is_named_after_its_use,
     is_resource,
 )
-
-# Most lines of a program hold nothing that a secret could be, and patterns are slow: only the lines
-# that may are looked through.
-
-Finder = Callable[[int], int]
-"""The first position from an offset on, -1 if there is none."""
-
-
-class PickedLines:
-    """Lines of a text in their order: `text` joins them by line feeds."""
-
-    def __init__(self, whole: str, spans: list[tuple[int, int]]) -> None:
-        self.text = "\n".join(whole[start:end] for start, end in spans)
-        self._from = [start for start, _ in spans]
-        self._at: list[int] = []
-        at = 0
-        for start, end in spans:
-            self._at.append(at)
-            at += end - start + 1
-
-    def place(self, at: int) -> int:
-        """The position in the whole text of a position in `text`."""
-        line = bisect_right(self._at, at) - 1
-        return self._from[line] + at - self._at[line]
-
-
-def picked(text: str, find: Finder) -> PickedLines:
-    """The lines of `text` in which `find` finds something."""
-    spans: list[tuple[int, int]] = []
-    at = 0
-    while (position := find(at)) >= 0:
-        end = text.find("\n", position)
-        end = len(text) if end < 0 else end
-        spans.append((text.rfind("\n", 0, position) + 1, end))
-        at = end + 1
-    return PickedLines(text, spans)
-
-
-def matching(text: str, pattern: re.Pattern[str]) -> Finder:
-    """Finds where `pattern` matches."""
-
-    def find(at: int) -> int:
-        match = pattern.search(text, at)
-        return match.start() if match is not None else -1
-
-    return find
-
-
-def first_of(text: str, parts: Iterable[str]) -> Finder:
-    """Finds the first of these texts, whichever it is."""
-    coming = {part: at for part in parts if (at := text.find(part)) >= 0}
-
-    def find(at: int) -> int:
-        for part, position in coming.items():
-            if 0 <= position < at:
-                coming[part] = text.find(part, at)
-        return min((position for position in coming.values() if position >= 0), default=-1)
-
-    return find
-
+from anaphora.ingest.secrets.signs import NAME_PARTS, first_of, picked
 
 _WORDS = r"passwords?|passwd|passphrase|passcode|passwort|contrase(?:ñ|n)a|mot[_ ]de[_ ]passe|pwd"
 _NAMES = (
@@ -84,8 +24,6 @@ _NAMES = (
     r"|(?:api|auth|service|account|db|database|priv|private|client|access|secret|encryption|signing"
     r"|master|app|bot|deploy|license|storage)[_-]?key"
 )
-# No name is without one of these; looking for them is much faster than the patterns.
-NAME_PARTS = ("pass", "pwd", "secret", "token", "credential", "key", "contrase")
 _MOST = 400
 """Characters of a value that are looked at; all that goes on behind them belongs to it as well."""
 _GOES_ON = re.compile(r"[^\s\"'`,;]*")

@@ -21,8 +21,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
-from anaphora.ingest.secrets.examples import is_example
-
 
 @dataclass(frozen=True, slots=True)
 class SecretForm:
@@ -140,6 +138,8 @@ def is_jwt(match: re.Match[str]) -> bool:
 
 def is_basic(match: re.Match[str]) -> bool:
     """RFC 7617: the base64 of a user, a colon and a password."""
+    from anaphora.ingest.secrets.examples import is_example
+
     _, colon, password = _decode_base64(match.group(1).translate(_URL_SAFE)).partition(b":")
     return bool(colon) and not is_example(password.decode("utf-8", "replace"))
 

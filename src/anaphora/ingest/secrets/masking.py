@@ -40,6 +40,7 @@ _IDS: Final = frozenset(("id", "conversation_id", "older_than", "thread", "key")
 _FRAGMENT: Final = re.compile(
     r"(?=[^\s…]{0,200}\d)(?=[^\s…]{0,200}[A-Za-z])[A-Za-z0-9_+/=.:-]{8,}\Z|[A-Za-z0-9]{2,12}[_-]\S{0,40}\Z"
 )
+_UUID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?:#\d+)?")
 _FIELDS_BY_NAME: Final = frozenset(("payload", "details"))
 _LEAST_SHOWN: Final = 6
 """Characters of a secret at the edge of a cut text that give it away."""
@@ -71,7 +72,7 @@ def mask_handle(name: str) -> str:
 
     The place of a turn, `id#7`, keeps its number.
     """
-    if not redact_path(name).kinds:
+    if _UUID.fullmatch(name) or not redact_path(name).kinds:
         return name
     stem, mark, index = name.rpartition("#")
     return f"{hidden_id(stem)}#{index}" if mark and index.isdecimal() else hidden_id(name)

@@ -12,23 +12,14 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from anaphora.errors import InvalidInput
-from anaphora.ingest.secrets.assigned import (
+from anaphora.ingest.secrets.forms import DENSE, FORMS
+from anaphora.ingest.secrets.signs import (
+    COMMANDS,
     NAME_PARTS,
-    assigned_secrets,
-    is_secret_value,
+    SAID_PARTS,
+    has_pin,
     matching,
     picked,
-)
-from anaphora.ingest.secrets.examples import is_example
-from anaphora.ingest.secrets.forms import DENSE, FORMS
-from anaphora.ingest.secrets.said import (
-    COMMANDS,
-    SAID_PARTS,
-    command_secrets,
-    cookie_secrets,
-    has_pin,
-    said_keys,
-    said_secrets,
 )
 
 MAX_DEPTH: Final = 100
@@ -154,6 +145,8 @@ def _walk(value: Any, name: str, kinds: list[str], depth: int) -> Any:
 
 
 def _redact_field(name: str, text: str, kinds: list[str]) -> str:
+    from anaphora.ingest.secrets.assigned import is_secret_value
+
     redacted_text = redact(text)
     if not redacted_text.kinds and (kind := is_secret_value(name, text)) is not None:
         redacted_text = RedactedText(f"[redacted:{kind}]", (kind,))
@@ -209,6 +202,15 @@ def _scan(text: str) -> Iterator[_Span]:
     has_sign = dense.text or len(lower_text) != len(text) or _DIGITS.search(text)
     if not (has_sign or any(map(lower_text.__contains__, signs)) or has_pin(lower_text)):
         return
+    from anaphora.ingest.secrets.assigned import assigned_secrets
+    from anaphora.ingest.secrets.examples import is_example
+    from anaphora.ingest.secrets.said import (
+        command_secrets,
+        cookie_secrets,
+        said_keys,
+        said_secrets,
+    )
+
     # Most sentences have no line that could hold a key: then half of the table is not asked.
     for form, hint, in_lower in _ASKED if dense.text else _LOOSE:
         within = text if form.loose else dense.text

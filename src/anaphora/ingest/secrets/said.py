@@ -15,32 +15,22 @@ from functools import cache
 from itertools import pairwise
 from typing import Final
 
-from anaphora.ingest.secrets.assigned import first_of, is_literal, picked, reads_as_password
+from anaphora.ingest.secrets.assigned import is_literal, reads_as_password
 from anaphora.ingest.secrets.examples import is_example, is_resource
-from anaphora.ingest.secrets.forms import DATA, compiled
+from anaphora.ingest.secrets.forms import compiled
+from anaphora.ingest.secrets.signs import COMMANDS, WORDS, first_of, has_pin, picked
 
-__all__ = [
-    "COMMANDS",
-    "SAID_PARTS",
-    "command_secrets",
-    "cookie_secrets",
-    "has_pin",
-    "said_keys",
-    "said_secrets",
-]
+__all__ = ["command_secrets", "cookie_secrets", "said_keys", "said_secrets"]
 
 _Span = tuple[int, int, str]
-_WORDS: Final[dict[str, str]] = DATA["words"]
 
 
 def _sign(name: str) -> str:
     """The alternatives of a list of words in the file, for a pattern."""
-    return "|".join(_WORDS[name].split(";"))
+    return "|".join(WORDS[name].split(";"))
 
 
-SAID_PARTS: Final = (*_WORDS["parts"].split(";"), *_WORDS["open_parts"].split(";"))
-"""No sentence says a short secret without one of these, in lower case; but see `has_pin`."""
-_TO: Final = frozenset(_WORDS["to"].split(";"))
+_TO: Final = frozenset(WORDS["to"].split(";"))
 _GAP: Final = r"[^\S\n]{1,2}"
 _PLAIN: Final = r"[^\W_][\w.'’@/-]{0,24}"
 _IS: Final = rf"(?:{_sign('is')})(?![\w'’])"
@@ -50,7 +40,7 @@ _VALUE: Final = r"[\"'`„“«»‘「『*]{0,3}[^\S\n]?(?P<value>[^\s\"“”�
 @cache
 def _parts_in(name: str, *, ascii_only: bool) -> tuple[str, ...]:
     """Of a list of parts of names, those that a text may have."""
-    return tuple(part for part in _WORDS[name].split(";") if not ascii_only or part.isascii())
+    return tuple(part for part in WORDS[name].split(";") if not ascii_only or part.isascii())
 
 
 @cache
@@ -128,12 +118,6 @@ _SEVERAL: Final = re.compile(r"[,;{][A-Za-z_$][\w$]{0,40}[:=,(][^\s]*[,;{}(=:]")
 _CLOSING: Final = "\"'`”“»«’」』.,;:!?)]}>*_。，、です"
 _IN_CODE: Final = re.compile(r"[(){}=<>\"\[\]]")
 _OF_SOMEBODY: Final = re.compile(rf"\s*(?:{_sign('my')})\s+", re.IGNORECASE)
-_PIN_PART: Final = re.compile(r"pin.{0,60}?\d{4}|\d{4}.{0,40}?pin", re.DOTALL)
-
-
-def has_pin(lowered: str) -> bool:
-    """Whether a text has what may be a PIN: its name is a part of too many words."""
-    return "pin" in lowered and _PIN_PART.search(lowered) is not None
 
 
 def said_secrets(text: str, lowered: str) -> Iterator[_Span]:
@@ -331,10 +315,8 @@ def _is_made_by_machine(value: str) -> bool:
     return digits >= 3 or (digits >= 1 and changes >= len(classes) / 2)
 
 
-COMMANDS: Final[tuple[tuple[str, str], ...]] = tuple(DATA["commands"].items())
-"""By the word without which there is none: what a command is given."""
 _LETTERS_WITH_DIGITS: Final = re.compile(r"[^\W\d_].*\d|\d.*[^\W\d_]", re.DOTALL)
-_EXAMPLE: Final = frozenset(_WORDS["examples"].split(";"))
+_EXAMPLE: Final = frozenset(WORDS["examples"].split(";"))
 
 
 def command_secrets(text: str) -> Iterator[_Span]:

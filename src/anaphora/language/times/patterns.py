@@ -42,17 +42,6 @@ class Phrase(NamedTuple):
     lead: re.Pattern[str] | None = None
 
 
-class DayPhrases(NamedTuple):
-    """Phrases, what a text that has one of them holds, and where they begin.
-
-    Both are of the text in small letters: it is looked through once for all phrases.
-    """
-
-    gate: re.Pattern[str]
-    starts: re.Pattern[str]
-    phrases: Sequence[Phrase]
-
-
 class Affixes(NamedTuple, Generic[MeaningT]):
     """What stands before a time, or behind it, and changes its days, by what it makes of them."""
 
@@ -84,7 +73,8 @@ class Patterns:
         self.spaced = language.spaced
         self._parts = _make_parts(language)
         edge = r"\S" if self.by_words else r"\w"
-        self._bounds = (rf"(?<!{edge})", rf"(?!{edge})") if self.spaced else ("", "")
+        self.bounds = (rf"(?<!{edge})", rf"(?!{edge})") if self.spaced else ("", "")
+        self.bound = r"\b" if self.spaced else ""
         self._cues: dict[str, re.Pattern[str]] = {}
         self.signs = self._compile_bounded(times["signs"]) if "signs" in times else None
 
@@ -92,7 +82,7 @@ class Patterns:
     def phrases(self) -> Sequence[Phrase]:
         """What names a time."""
         rows = (*self._times["phrases"], *self._led_rows())
-        phrases = [self._compile_phrase(*row) for row in rows]
+        phrases = [self.compile_phrase(*row) for row in rows]
         if not self.by_words:
             phrases += [Phrase(self._compile(form), "numeric", ()) for form in _NUMERIC]
         return phrases
@@ -107,23 +97,13 @@ class Patterns:
         for row in (*self._times["phrases"], *self._led_rows(), *self._times.get("told", ())):
             if (gate := _TOLD.get(row[1].partition(" ")[0])) is not None:
                 rows_by_gate.setdefault(gate, []).append(row)
-        before, behind = self._bounds
-        bound = r"\b" if self.spaced else ""
-        return [
-            DayPhrases(
-                self._compile_small(f"{bound}(?:{gate})"),
-                self._compile_small(f"{before}(?=(?:{_any(*(row[0] for row in rows))}){behind})"),
-                [self._compile_phrase(*row) for row in rows],
-            )
-            for gate, rows in rows_by_gate.items()
-        ]
+        return [DayPhrases(self, gate, rows) for gate, rows in rows_by_gate.items()]
 
     @cached_property
     def near(self) -> re.Pattern[str]:
         """What a text in small letters holds that tells a day by the day on which it is told."""
-        bound = r"\b" if self.spaced else ""
-        pattern = f"{bound}(?:{_any(*self._times.get('near', ()))}){bound}"
-        return self._compile_small(pattern)
+        pattern = f"{self.bound}(?:{_any(*self._times.get('near', ()))}){self.bound}"
+        return self.compile_small(pattern)
 
     @cached_property
     def happened(self) -> re.Pattern[str]:
@@ -135,7 +115,7 @@ class Patterns:
         `usual` or `lasting`."""
         if cue not in self._cues:
             pattern = self._bound(_any(*self._times.get(cue, ())))
-            self._cues[cue] = self._compile_small(pattern)
+            self._cues[cue] = self.compile_small(pattern)
         return bool(self._cues[cue].search(lower_text))
 
     @cached_property
@@ -211,7 +191,8 @@ class Patterns:
             yield lead + "{month}(?: {year})?", "date"
             yield lead + "{weekday}", "weekday"
 
-    def _compile_phrase(self, pattern: str, means: str, lead: str | None = None) -> Phrase:
+    def compile_phrase(self, pattern: str, means: str, lead: str | None = None) -> Phrase:
+        """The phrase of a row of the table."""
         kind, *detail = means.split(" ")
         lead_pattern = None if lead is None else self._compile_ending(lead)
         return Phrase(self._compile_bounded(pattern), kind, tuple(detail), lead_pattern)
@@ -223,17 +204,17 @@ class Patterns:
         """Of what stands directly before a place."""
         if not self.spaced:
             return self._compile(f"(?:{pattern})$")
-        bound = self._bounds[0] if self.by_words else r"\b"
+        bound = self.bounds[0] if self.by_words else r"\b"
         return self._compile(rf"{bound}(?:{pattern})(?:\s+|-|['’])$")
 
     def _compile_bounded(self, pattern: str) -> re.Pattern[str]:
         return self._compile(self._bound(pattern))
 
     def _bound(self, pattern: str) -> str:
-        return f"{self._bounds[0]}(?:{pattern}){self._bounds[1]}"
+        return f"{self.bounds[0]}(?:{pattern}){self.bounds[1]}"
 
-    def _compile_small(self, pattern: str) -> re.Pattern[str]:
-        """Of a text in small letters, which are found faster; what they do not tell, it takes."""
+    def compile_small(self, pattern: str) -> re.Pattern[str]:
+        """A pattern of small letters, which are found faster; what they do not tell, it takes."""
         plain = _NAME_OF_GROUP.sub("(?:", _CASED.sub("", self._fill(pattern)))
         return self._compile(plain, re.NOFLAG)
 
@@ -246,6 +227,29 @@ class Patterns:
             return f"(?:{self._fill(self._parts[match[1]])})"
 
         return re.sub(r"\{([a-z_]+(?::[a-z]+)?)\}", part, pattern)
+
+
+class DayPhrases:
+    """Phrases, each with the same gate: what a text in small letters that has one of them holds.
+
+    Few texts have any of most gates, whose phrases are not compiled.
+    """
+
+    def __init__(self, patterns: Patterns, gate: str, rows: Sequence[Sequence[str]]) -> None:
+        self._patterns, self._rows = patterns, rows
+        self.gate = patterns.compile_small(f"{patterns.bound}(?:{gate})")
+
+    @cached_property
+    def starts(self) -> re.Pattern[str]:
+        """Where the phrases begin: a text in small letters is looked through once for all."""
+        before, behind = self._patterns.bounds
+        forms = _any(*(row[0] for row in self._rows))
+        return self._patterns.compile_small(f"{before}(?=(?:{forms}){behind})")
+
+    @cached_property
+    def phrases(self) -> Sequence[Phrase]:
+        """The phrases themselves."""
+        return [self._patterns.compile_phrase(*row) for row in self._rows]
 
 
 def _make_parts(language: Language) -> dict[str, str]:

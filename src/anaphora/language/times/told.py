@@ -107,8 +107,9 @@ def _tokens(start: datetime, end: datetime) -> Iterator[str]:
         for number in range(length):
             day = start + timedelta(days=number)
             yield day_tokens(day.year, day.month, day.day)[0]
-            yield month_token(day.year, day.month)
-            yield str(day.year)
+            if number in (0, length - 1):
+                yield month_token(day.year, day.month)
+                yield str(day.year)
         if length == 1:
             yield f"--{start:%m-%d}"
     elif start.month == start.day == end.month == end.day == 1:

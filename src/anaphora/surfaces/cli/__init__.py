@@ -6,6 +6,7 @@ error and an exit code.
 
 from __future__ import annotations
 
+import gc
 import io
 import os
 import sys
@@ -22,9 +23,10 @@ if TYPE_CHECKING:
 __all__ = ["main"]
 
 _WITH_TABLES: Final = ("recall", "mcp")
-_OBJECTS: Final = 50_000
-"""New objects between two runs of the cyclic garbage collector: at Python's default of 700, a
-question that takes half a second would trigger it 180 times over every loaded module."""
+_OBJECTS: Final = 100_000
+"""New objects between two runs of the cyclic garbage collector, more than a first answer makes: at
+Python's default of 700, one that takes half a second would trigger it 180 times over every loaded
+module, and each run visits all that was loaded."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -74,6 +76,7 @@ def run_at_once(command: Sequence[str], place: Mapping[str, str]) -> bool:
     folder = os.path.join(os.path.dirname(anaphora.__file__), "features")  # noqa: PTH118, PTH120
     for feature in os.listdir(folder) if name else ():  # noqa: PTH208
         if os.path.exists(f"{folder}/{feature}/quick/{name}.py"):  # noqa: PTH110
+            gc.set_threshold(_OBJECTS)
             run = import_module(f"anaphora.features.{feature}.quick.{name}").run
             return bool(run(command[1:], place))
     return False
@@ -109,8 +112,6 @@ def run_by_table(command: Sequence[str], place: Mapping[str, str]) -> bool:
     from anaphora.surfaces.cli.grammar import read_command
 
     if name == "recall":
-        import gc
-
         gc.set_threshold(_OBJECTS)
     module = import_module(f"anaphora.surfaces.cli.{name}")
     values = read_command(command[1:], module.OPTIONS)

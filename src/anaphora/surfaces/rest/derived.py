@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from types import UnionType
-from typing import Annotated, Any, Final, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Final, Union, get_args, get_origin
 
 from fastapi import Path
 from pydantic import AliasChoices, BaseModel, Field, create_model
@@ -82,7 +82,7 @@ class DerivedRoute:
     @property
     def answer(self) -> Any:
         """The type of the answer, as the OpenAPI document has it."""
-        shape = get_type_hints(self.operation.function)["return"]
+        shape = self.operation.returned
         if get_origin(shape) in (tuple, list):
             shape = list[get_args(shape)[0]]  # type: ignore[misc]
         shape = ENVELOPES.get(shape, shape)
