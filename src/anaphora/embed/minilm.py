@@ -43,6 +43,8 @@ DIMENSIONS = 384
 MINILM = Path(__file__).parent / "models" / "minilm"
 MULTILINGUAL = Path(__file__).parent / "models" / "multilingual"
 _CLS_SEP = (101, 102)
+WHOLE = "32 bits"
+"""The variant of a network as it comes from training."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,8 @@ class ModelManifest:
     `window` counts word pieces including the two special ones, which are `around` every text;
     `tokenizer` is the kind of its pieces, wordpiece or unigram. `mean_cosine` is the average cosine
     to the original weights in 32-bit floats, measured when the model was built. `typed`: texts are
-    read without their final marks, which is another recipe and hence another name.
+    read without their final marks, which is another recipe and hence another name. `is_small`: its
+    numbers have 8 bits or fewer.
     """
 
     folder: Path
@@ -62,6 +65,7 @@ class ModelManifest:
     files: dict[str, str]
     mean_cosine: float
     typed: bool
+    is_small: bool
     tokenizer: str
     around: tuple[int, int]
 
@@ -79,6 +83,7 @@ def read_manifest(folder: Path) -> ModelManifest:
             files={str(file): str(details["sha256"]) for file, details in raw["files"].items()},
             mean_cosine=float(raw["measured"]["mean_cosine"]),
             typed=bool(raw.get("typed", False)),
+            is_small=raw.get("variant") != WHOLE,
             tokenizer=str(raw.get("tokenizer", "wordpiece")),
             around=_pair(raw.get("around", _CLS_SEP)),
         )
@@ -137,7 +142,11 @@ class MiniLM:
         self._windows = TextWindows(tokenizer, manifest.window - 2)
         self._threads = threads or min(2, os.cpu_count() or 1)
         model = verify_file(manifest, "model.onnx")
-        self._words = {VALUES: value_of(read_tensors(model, [VALUES])[VALUES])}
+        # A network in 32 bits, as it comes from training, has its words with the rest.
+        mapped = [VALUES] if manifest.is_small else []
+        self._words = {
+            name: value_of(tensor) for name, tensor in read_tensors(model, mapped).items()
+        }
         self._session = load_session(model, 1, self._words)
 
     @property
