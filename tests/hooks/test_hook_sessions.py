@@ -285,25 +285,34 @@ def test_a_copied_session_brings_in_all_that_was_said(root: Path) -> None:
         assert summary.turn_count == 3
 
 
+def fork_of(parent: Agent, number: str, copied: list[str], said: list[str]) -> Agent:
+    """A session that repeats what was said in another, and goes on, as its client writes it."""
+    root = parent.transcript.parents[1]
+    fork = agent(parent.client, root, f"{8 * number}-aaaa-4bbb-8ccc-00000000000{number}")
+    write_transcript(fork.client, fork.transcript, fork.session, fork.directory, [*copied, *said])
+    records = [json.loads(line) for line in fork.transcript.read_text().splitlines()]
+    if fork.client == "codex":
+        day, last = f"2026-05-{number}0T09", 2 * len(copied)
+        records[0]["payload"]["forked_from_id"] = parent.session
+        for at, record in enumerate(records):
+            record["timestamp"] = f"{day}:00:00.{at:02d}Z" if at <= last else f"{day}:{at:02d}:00Z"
+    else:
+        original = [json.loads(line) for line in parent.transcript.read_text().splitlines()]
+        own = {"sessionId": fork.session}
+        records[: 2 * len(copied)] = [record | own for record in original[: 2 * len(copied)]]
+    fork.transcript.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return fork
+
+
 @pytest.mark.promise("hooks.sessions")
 @pytest.mark.parametrize("order", ["fork parent", "parent fork", "fork parent fork"])
 def test_a_fork_repeats_nothing_whichever_session_comes_in_first(root: Path, order: str) -> None:
     """What it copied was said once, at its own time, also where its parent was not here yet."""
     parent = agent("codex", root)
-    fork = agent("codex", root, "22222222-aaaa-4bbb-8ccc-000000000002")
     write_transcript(
         "codex", parent.transcript, parent.session, parent.directory, [FACT, "And go?"]
     )
-    head, *copied = [json.loads(line) for line in parent.transcript.read_text().splitlines()]
-    at = "2026-05-20T09:00:00.0"
-    head["payload"] |= {"id": fork.session, "forked_from_id": parent.session}
-    records = [head | {"timestamp": f"{at}00Z"}]
-    records += [record | {"timestamp": f"{at}{n}Z"} for n, record in enumerate(copied[:2], 10)]
-    records += [
-        record | {"timestamp": f"2026-05-20T09:0{n}:00Z"} for n, record in enumerate(copied[2:], 1)
-    ]
-    records[-2]["payload"]["content"][0]["text"] = "The wall is teal."
-    fork.transcript.write_text("".join(json.dumps(record) + "\n" for record in records))
+    fork = fork_of(parent, "2", [FACT], ["The wall is teal."])
     for name in order.split():
         {"fork": fork, "parent": parent}[name].tell("end", {})
     with remembered(root) as memory:
@@ -319,6 +328,35 @@ def test_a_fork_repeats_nothing_whichever_session_comes_in_first(root: Path, ord
     }
     assert told == {FACT: "04", "And go?": "04", "The wall is teal.": "20"}
     assert sum(len(thread.turns) for thread in threads if thread) == 6
+
+
+@pytest.mark.promise("hooks.compaction")
+@pytest.mark.parametrize("client", ["codex", "claude-code"])
+@pytest.mark.parametrize(
+    ("order", "later"),
+    [
+        ("parent fork second", ["The roof is slate."]),
+        ("fork parent", ["The roof is slate."]),
+        ("parent fork", []),
+        ("second fork parent", []),
+    ],
+)
+def test_after_a_compaction_a_session_has_its_own_words(
+    root: Path, client: str, order: str, later: list[str]
+) -> None:
+    """A fork those that it copied and its own, what it left those: whichever was here first."""
+    begun, wall, door = [FACT, "The gate is four metres wide."], "The wall is teal.", "Doors open."
+    parent = agent(client, root)
+    said = {"parent": [*begun, *later], "fork": [*begun, wall], "second": [*begun, wall, door]}
+    write_transcript(client, parent.transcript, parent.session, parent.directory, said["parent"])
+    fork = fork_of(parent, "2", begun, [wall])
+    agents = {"parent": parent, "fork": fork, "second": fork_of(fork, "3", said["fork"], [door])}
+    for name in order.split():
+        agents[name].tell("end", {})
+    for name in order.split():
+        block = agents[name].start("compact").partition("Said earlier in this session:")[2]
+        lines = block.splitlines()
+        assert [line.partition(" UTC: ")[2] for line in lines if line[:2] == "- "] == said[name]
 
 
 def test_cursor_keeps_transcripts_where_it_does_not_say(root: Path) -> None:

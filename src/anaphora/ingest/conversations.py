@@ -35,7 +35,7 @@ class ConversationImport:
     `sessions` keeps what transcripts of coding agents tell beside the turns. Turns that were
     redacted or deleted here stay out, unless `again`. `counts` has what was done so far: added,
     known, forgotten, branches, tool_calls; `chats` are the sources' conversations, `threads` the
-    ids of those here.
+    ids of those here, that of the last message last, which is at `last_index` of it.
     """
 
     def __init__(
@@ -57,6 +57,7 @@ class ConversationImport:
         self.counts = Counter(added=0, known=0, forgotten=0, branches=0, tool_calls=0)
         self.chats: set[tuple[str, str]] = set()
         self.threads: dict[str, None] = {}
+        self.last_index: int | None = None
 
     def add(self, conversation: ImportedConversation, refuse: Refuse) -> None:
         """Keep a conversation. StoreError and its kinds when the store cannot write."""
@@ -104,6 +105,10 @@ class ConversationImport:
                 if self._sessions is not None:
                     self.counts["tool_calls"] += self._sessions.keep(resolved_conversation, plan)
                 self.threads.update(plan.threads)
+                if plan.places:
+                    *_, (thread_id, self.last_index) = plan.places.values()
+                    self.threads.pop(thread_id, None)
+                    self.threads[thread_id] = None
                 self._copies.settle(conversation.source)
         except (CorruptThread, InvalidInput) as error:
             # This conversation's own trouble; what the disk refuses would meet the next one too.

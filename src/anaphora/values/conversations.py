@@ -322,7 +322,7 @@ class ImportReport:
     has no longer: they stay in history. `memories_forgotten` were forgotten here and stay out.
     `gone` names what was imported from a folder before and is not in it any more: it stays.
     `redacted` are the kinds of secrets that were taken out. `notices` say what the user should
-    know.
+    know. `last_index` is the place of the last message in the last of `conversation_ids`.
 
     `files` are those of which something is here now, added or known. `left_out` counts by kind what
     was not taken: parts of files, and whole files, the first names of which `left_out_files` gives.
@@ -341,6 +341,7 @@ class ImportReport:
     remarks: tuple[ImportProblem, ...] = ()
     problems: tuple[ImportProblem, ...] = ()
     conversation_ids: tuple[str, ...] = ()
+    last_index: int | None = None
     memories_added: int = 0
     memories_known: int = 0
     notes_added: int = 0
@@ -373,6 +374,7 @@ class ImportReport:
             remarks=tuple(p for r in reports for p in r.remarks),
             problems=tuple(p for r in reports for p in r.problems),
             conversation_ids=tuple(i for r in reports for i in r.conversation_ids),
+            last_index=next((r.last_index for r in reports[::-1] if r.conversation_ids), None),
             gone=tuple(g for r in reports for g in r.gone),
             redacted=tuple(dict.fromkeys(k for r in reports for k in r.redacted)),
             notices=tuple(dict.fromkeys(n for r in reports for n in r.notices)),

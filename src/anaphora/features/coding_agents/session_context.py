@@ -21,9 +21,11 @@ from anaphora.text.recalled import enclose_recalled, strip_recalled
 from anaphora.values.conversations import READ_IN_HOOKS, Recall
 
 if TYPE_CHECKING:
+    from anaphora.container.conversations import ConversationServices
+    from anaphora.features.coding_agents.session_transcripts import SessionTranscripts
     from anaphora.recall.session.rendering import Told
-    from anaphora.recall.session.session_lines import Replacing
     from anaphora.store.threads.conversations import Conversations
+    from anaphora.values.conversations import Turn
     from anaphora.values.search import SearchHit
     from anaphora.values.sessions import AgentSession, ToolCallHit
 
@@ -55,6 +57,8 @@ _NOT_RULES: Final = ("diary", "sessions", "facts")
 
 _Line: TypeAlias = "tuple[str, tuple[Told, ...]]"
 """A line of a block, and what it tells in full."""
+_Course: TypeAlias = "list[tuple[str, Sequence[Turn]]]"
+"""Conversations that a session went through, and the turns of each that are the session's."""
 
 Mask = Callable[[Any], Any]
 """Takes the secrets out of a recalled value."""
@@ -85,8 +89,8 @@ class SessionMemory(Protocol):
 class SessionContext:
     """What sessions over one memory are given; `states` is where that is noted.
 
-    `conversation_of` gives the id of the conversation that a session's transcript becomes,
-    `replacing` what replaced turns of one.
+    `transcripts` tells what conversations the transcripts of sessions become, `services` where
+    branches left them, and what replaced turns.
     """
 
     def __init__(
@@ -94,8 +98,8 @@ class SessionContext:
         memory: SessionMemory,
         states: SessionStates,
         mask: Mask,
-        conversation_of: Callable[[AgentSession], str],
-        replacing: Replacing,
+        transcripts: SessionTranscripts,
+        services: Callable[[], ConversationServices],
         *,
         patience: float = MODEL_PATIENCE,
     ) -> None:
@@ -103,8 +107,8 @@ class SessionContext:
         self._patience = patience
         self._states = states
         self._mask = mask
-        self._conversation_of = conversation_of
-        self._replacing = replacing
+        self._transcripts = transcripts
+        self._services = services
 
     def start(self, session: AgentSession) -> str:
         """The block for a session that begins."""
@@ -187,7 +191,8 @@ class SessionContext:
             return answer
         telling = [hit for hit in answer.hits if tells_something(hit)]
         worth = [hit for hit in worth_showing(question, telling) if not restated(typed_text, hit)]
-        conversation, state = self._conversation_of(session), self._states.read(session)
+        conversation = self._transcripts.conversation_of(session)
+        state = self._states.read(session)
         news = [
             group[0]
             for group in tell_once(present_hits(worth))
@@ -225,18 +230,41 @@ class SessionContext:
         )
         lines = _fitting(render_standing(warm, _NOT_RULES), round(_RULES_SHARE * room))
         room -= sum(_cost(line) for line, _ in lines)
-        conversation = self._conversation_of(session)
-        files = dict.fromkeys(changed_files(self._memory.tool_calls(conversation)))
+        course = self._trace(session)
+        calls = (
+            call
+            for conversation, turns in course
+            for call in self._memory.tool_calls(conversation)
+            if call.index < len(turns)
+        )
+        files = dict.fromkeys(changed_files(calls))
         changed: list[_Line] = []
         if last_files := list(files)[-_MOST_FILES:]:
             changed = [(self._mask(f"- files changed: {', '.join(last_files)}"), ())]
             room -= sum(_cost(line) for line, _ in changed)
-        said_lines = self._said(conversation, [rule.text for rule in warm.constraints], room)
+        said_lines = self._said(course, [rule.text for rule in warm.constraints], room)
         return self._begin(session, LOST_HEADER, [*lines, *said_lines, *changed])
 
-    def _said(self, conversation: str, rules: Sequence[str], room: int) -> list[_Line]:
-        """What the user said in a conversation that matters most, in its order, beside the rules
-        that are shown."""
+    def _trace(self, session: AgentSession) -> _Course:
+        """The course of a session: to where it came, from the beginning of what it was forked from.
+
+        What others went on to say from a place of it is not on it.
+        """
+        course: _Course = []
+        origins = self._services().sidecar.conversation_notes()
+        conversation, last = self._transcripts.end_of(session)
+        while thread := self._memory.conversations.get(conversation):
+            course.insert(0, (conversation, thread.turns[: None if last is None else last + 1]))
+            # Taken, so that notes which form a ring come to an end.
+            origin = origins.pop(conversation, None)
+            if origin is None or origin.branch_of is None or origin.branch_at is None:
+                break
+            conversation, last = origin.branch_of, origin.branch_at
+        return course
+
+    def _said(self, course: _Course, rules: Sequence[str], room: int) -> list[_Line]:
+        """What the user said on a course that matters most, in its order, beside the rules that are
+        shown."""
         from anaphora.recall.session.rendering import Told
         from anaphora.recall.session.session_lines import (
             Stated,
@@ -247,13 +275,14 @@ class SessionContext:
         from anaphora.text.display import one_line
         from anaphora.text.shown_times import shown_minute
 
-        thread = self._memory.conversations.get(conversation)
-        if thread is None:
-            return []
+        turns = [turn for _, part in course for turn in part]
+        places = [
+            (conversation, index) for conversation, part in course for index in range(len(part))
+        ]
         room -= _cost(LOST_HEADING)
 
         def render(stated: Stated) -> str:
-            at = shown_minute(thread.turns[stated.turns[0]].ts, day=False)
+            at = shown_minute(turns[stated.turns[0]].ts, day=False)
             return f"- {at}: {self._mask(one_line(stated.text, None))}"
 
         def has_room(stated: Stated) -> bool:
@@ -264,14 +293,14 @@ class SessionContext:
             return True
 
         chosen = choose_statements(
-            conversation,
-            (stated for stated in read_session(thread, rules, _LINE) if stated.weight >= 0),
-            lambda stated: find_newer(self._replacing, conversation, stated),
+            places,
+            (stated for stated in read_session(turns, rules, _LINE) if stated.weight >= 0),
+            lambda stated: find_newer(self._services().recall_turns.find_replacing, places, stated),
             set(),
             has_room,
         )
         lines = [
-            (render(stated), tuple(Told("turn", f"{conversation}#{i}") for i in stated.whole))
+            (render(stated), tuple(Told("turn", "{}#{}".format(*places[i])) for i in stated.whole))
             for stated in chosen
         ]
         return [(LOST_HEADING, ()), *lines] if lines else []

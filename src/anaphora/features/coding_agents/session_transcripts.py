@@ -71,15 +71,23 @@ class SessionTranscripts:
         # When each transcript may be read again, and the transcripts that are to be read later.
         self._read_again: dict[str, float] = {}
         self._waiting: set[str] = set()
-        # The conversations in which copied sessions continue.
-        self._went: dict[str, str] = {}
+        # The conversations in which sessions began, and the places that they have come to: those of
+        # forks and of what they left lie in several.
+        self._went: dict[str, tuple[str, tuple[str, int | None]]] = {}
 
     def conversation_of(self, session: AgentSession) -> str:
         """The id of the conversation that a session's transcript becomes."""
+        return self._find_course(session)[0]
+
+    def end_of(self, session: AgentSession) -> tuple[str, int | None]:
+        """The conversation and the index of a session's last turn; None for the last there."""
+        return self._find_course(session)[1]
+
+    def _find_course(self, session: AgentSession) -> tuple[str, tuple[str, int | None]]:
         from anaphora.store.threads.ids import safe_id
 
         conversation = safe_id(session.format, session.id)
-        return self._went.get(conversation, conversation)
+        return self._went.get(conversation, (conversation, (conversation, None)))
 
     def bring_in(
         self, session: AgentSession, *, can_wait: bool = False, has_ended: bool = False
@@ -103,8 +111,10 @@ class SessionTranscripts:
         pause = min(max(self._reread, REST * (self._clock() - now)), LONGEST_REST)
         self._read_again[transcript] = now + pause
         ids, conversation = report.conversation_ids, safe_id(session.format, session.id)
-        if ids and conversation not in ids:
-            self._went[conversation] = ids[0]
+        if ids:
+            # A branch has the id of what it left, and more.
+            began = conversation if conversation in ids else min(ids, key=len)
+            self._went[conversation] = (began, (ids[-1], report.last_index))
         self._memory.note_session(ids, client=session.client, directory=session.directory or None)
         if has_ended:
             for conversation_id in ids:

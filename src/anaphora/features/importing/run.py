@@ -228,6 +228,7 @@ class _ImportRun:
             remarks=self._remarks.all(),
             problems=self._problems.all(),
             conversation_ids=tuple(conversation_import.threads),
+            last_index=conversation_import.last_index,
             memories_added=counts["added"],
             memories_known=counts["known"],
             memories_changed=counts["changed"],

@@ -61,17 +61,19 @@ class Stated:
     whole: tuple[int, ...]
 
 
-def read_session(thread: Thread, rules: Collection[str], most: int = CHARACTERS) -> list[Stated]:
+def read_session(
+    turns: Sequence[Turn], rules: Collection[str], most: int = CHARACTERS
+) -> list[Stated]:
     """What the user stated in a session, in order; nothing of small talk, nor what `rules` say.
 
     `most` are the characters of each that are shown.
     """
     statements: list[Stated] = []
-    for index, turn in enumerate(thread.turns):
+    for index, turn in enumerate(turns):
         if turn.role != "user":
             continue
         text = _read_text(turn)
-        if agreed := _read_agreement(thread.turns, index, text):
+        if agreed := _read_agreement(turns, index, text):
             # The question that it settles stands in it.
             statements = [row for row in statements if row.turns[0] != index - 2 or row.weight > 0]
             statements.append(agreed)
@@ -101,22 +103,26 @@ Replacing: TypeAlias = Callable[
 """Gives what replaced turns (conversation, index), as recall judges it."""
 
 
-def find_newer(replacing: Replacing, conversation_id: str, stated: Stated) -> Newer | None:
-    """The turn that replaced a statement of a session; None where it holds."""
-    for newer in replacing([(conversation_id, index) for index in stated.turns]).values():
+def find_newer(
+    replacing: Replacing, places: Sequence[tuple[str, int]], stated: Stated
+) -> Newer | None:
+    """The turn that replaced a statement of a session, whose turns are at `places`; None where it
+    holds."""
+    for newer in replacing([places[index] for index in stated.turns]).values():
         turn = f"{newer.conversation_id}#{newer.index}"
         return Newer(turn, "replaced", strip_recalled(newer.text), newer.ts)
     return None
 
 
 def choose_statements(
-    conversation_id: str,
+    places: Sequence[tuple[str, int]],
     statements: Iterable[Stated],
     newer_of: Callable[[Stated], Newer | None],
     shown: set[str],
     has_room: Callable[[Stated], bool],
 ) -> list[Stated]:
-    """The statements of a session that state most and for which there is room, in their order.
+    """The statements of a session, whose turns are at `places`, that state most and for which there
+    is room, in their order.
 
     Where several in turn have none, those that state less are not looked at. What was replaced
     gives way to what replaced it, if that is `shown`, by the ids of turns; else it is marked. What
@@ -137,7 +143,7 @@ def choose_statements(
             marked = replace(stated, text=f"{stated.text} ({newer.mark} {line})", whole=())
         if has_room(marked):
             chosen.append((marked, newer.id if newer else ""))
-            shown.update(f"{conversation_id}#{index}" for index in stated.turns)
+            shown.update("{}#{}".format(*places[index]) for index in stated.turns)
             refused = 0
         else:
             refused += 1

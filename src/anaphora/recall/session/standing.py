@@ -230,7 +230,7 @@ class StandingContext:
         rule_texts = [rule.text for rule in rules]
         against = tuple(find_pairs(self.records, [record.id for record in memories]))
         for conversation_id, thread in self._read_threads():
-            statements = read_session(thread, rule_texts)
+            statements = read_session(thread.turns, rule_texts)
             chosen = self._choose(conversation_id, thread, statements, shown_turns, against)
             turns = tuple(
                 f"{conversation_id}#{index}" for stated in chosen for index in stated.whole
@@ -265,9 +265,10 @@ class StandingContext:
         against: OpposedPairs,
     ) -> list[Stated]:
         """The statements of a session to show; their turns are `shown` from now on."""
+        places = [(conversation_id, index) for index in range(len(thread.turns))]
 
         def newer_of(stated: Stated) -> Newer | None:
-            if newer := find_newer(self.replacing, conversation_id, stated):
+            if newer := find_newer(self.replacing, places, stated):
                 return newer
             turn = thread.turns[stated.turns[0]]
             for pair in against:
@@ -277,7 +278,7 @@ class StandingContext:
             return None
 
         weighty = [stated for stated in statements if stated.weight >= LEAST]
-        return choose_statements(conversation_id, weighty, newer_of, shown, count_up_to(MOST))
+        return choose_statements(places, weighty, newer_of, shown, count_up_to(MOST))
 
     def _read_threads(self) -> Iterator[tuple[str, Thread]]:
         """The conversations of the project that hold a turn, the one last spoken in first."""

@@ -127,12 +127,10 @@ class SessionHooks:
             self._memory,
             states,
             _mask,
-            self._transcripts.conversation_of,
+            self._transcripts,
             # Looked up when it is called: most events ask for none of it, and the services of a
             # home that was restored or sealed anew are others.
-            lambda turns: services_of(  # noqa: PLW0108
-                self._memory
-            ).conversation.recall_turns.find_replacing(turns),
+            lambda: services_of(self._memory).conversation,
             patience=self._patience,
         )
 

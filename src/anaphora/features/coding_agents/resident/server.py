@@ -11,6 +11,7 @@ It listens before it imports what answers: the first hook learns at once that it
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import socket
@@ -48,6 +49,8 @@ _MOST: Final = 64 << 20
 """Maximum bytes of one request: texts to embed are sent in batches."""
 
 _HOMES: Final = 8
+_OBJECTS: Final = 700
+"""New objects between two runs of the garbage collector, after the first answer."""
 
 MemoryKey: TypeAlias = frozenset[tuple[str, str]]
 
@@ -67,6 +70,10 @@ class ResidentServer:
         self._memories: dict[MemoryKey, Memory] = {}
         self._later: SimpleQueue[Callable[[], object] | None] = SimpleQueue()
         self._after: SimpleQueue[Callable[[], object]] = SimpleQueue()
+        # The command collects nothing during a first answer: what that left goes, and from then on
+        # it is as usual in Python.
+        self._after.put(gc.collect)
+        self._after.put(lambda: gc.set_threshold(_OBJECTS))
         self._put_off: list[tuple[float, Callable[[], object]]] = []
         self._embedder: Embedder | None = None
         self._stamp = resident.program_stamp()
