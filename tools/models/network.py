@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
 from tools import minilm_network
 from tools.models.sentence_folder import describe
@@ -66,7 +66,19 @@ def load_network(weights: Path, device: str, dropout: float = 0.0) -> Any:
 
     config = AutoConfig.from_pretrained(weights)
     config.hidden_dropout_prob = config.attention_probs_dropout_prob = dropout
-    return AutoModel.from_pretrained(weights, config=config, add_pooling_layer=False).to(device)
+    network = AutoModel.from_pretrained(weights, config=config, add_pooling_layer=False)
+    network.turn = turn_of(weights)
+    return network.to(device)
+
+
+def turn_of(weights: Path) -> Any:
+    """What turns the network's vectors into another space; nothing where the folder has none."""
+    turn = load_file(weights / "model.safetensors").get(minilm_network.TURN)
+    if turn is None:
+        return torch.nn.Identity()
+    module = torch.nn.Linear(*turn.shape, bias=False)
+    module.weight.data.copy_(turn)
+    return module
 
 
 def load_tokenizer(weights: Path) -> Any:
@@ -95,7 +107,7 @@ def embed(
     ids, mask = ids.to(device), mask.to(device)
     hidden = network(input_ids=ids, attention_mask=mask).last_hidden_state.float()
     weights = mask.unsqueeze(-1).float()
-    mean = (hidden * weights).sum(dim=1) / weights.sum(dim=1)
+    mean = network.turn((hidden * weights).sum(dim=1) / weights.sum(dim=1))
     return torch.nn.functional.normalize(mean, dim=1)
 
 
