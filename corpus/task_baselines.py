@@ -18,6 +18,7 @@ from typing import Final, TypeAlias
 from bench.embedder import KeptEmbedder
 from bench.plain import Bm25, cosines, ranked, words_of
 
+import anaphora.api.memory  # noqa: F401 - brings the kinds of embedders
 from corpus.reading import read_split, read_stories
 from corpus.tasks import SETS, LabelScore, Score, Task, read_tasks, score_labels, score_task
 from corpus.written import LABELS, Group, Label, read_groups

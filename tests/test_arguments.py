@@ -8,6 +8,8 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
@@ -72,10 +74,13 @@ def parameters(kind: type, name: str) -> dict[str, tuple[Any, bool]]:
     function = inspect.unwrap(getattr(kind, name))
     function = getattr(function, "__func__", function)
     function = inspect.unwrap(function)
+    values = f"{function.__globals__['__package__']}.values"
+    # A feature's own types are loaded when its calls are made.
+    own = vars(import_module(values)) if find_spec(values) else {}
     hints = {}
     for one, parameter in inspect.signature(function).parameters.items():
         if one not in ("self", "cls") and parameter.kind is not parameter.VAR_KEYWORD:
-            said = eval(parameter.annotation, {**function.__globals__, **TYPES})
+            said = eval(parameter.annotation, {**own, **function.__globals__, **TYPES})
             hints[one] = (said, parameter.default is parameter.empty)
     return hints
 
