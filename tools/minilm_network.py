@@ -10,13 +10,17 @@ from __future__ import annotations
 import json
 import math
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
+from typing import TypeVar
 
 import torch
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
-__all__ = ["INPUTS", "OUTPUT", "TURN", "export"]
+__all__ = ["INPUTS", "OUTPUT", "TURN", "export", "renamed"]
+
+T = TypeVar("T")
 
 INPUTS = ["input_ids", "attention_mask", "token_type_ids"]
 OUTPUT = "last_hidden_state"
@@ -96,7 +100,7 @@ def export(weights: Path, target: Path) -> None:
     config = json.loads((weights / "config.json").read_text("utf-8"))
     state = load_file(weights / "model.safetensors")
     network = _Network(config, turned=TURN in state).eval()
-    network.load_state_dict(_renamed(state))
+    network.load_state_dict(renamed(state))
     ids = torch.randint(1000, 2000, (2, 9), generator=torch.Generator().manual_seed(1))
     mask = torch.ones_like(ids)
     mask[1, 5:] = 0
@@ -118,16 +122,17 @@ def export(weights: Path, target: Path) -> None:
         )
 
 
-def _renamed(state: dict[str, Tensor]) -> dict[str, Tensor]:
-    renamed = {}
+def renamed(state: Mapping[str, T]) -> dict[str, T]:
+    """What belongs to the parts of an official file, by the names of the parts here."""
+    by_name = {}
     for original, tensor in state.items():
         if original.startswith(_UNUSED):
             continue
         name = original
         for theirs, ours in _NAMES:
             name = name.replace(theirs, ours)
-        renamed[name] = tensor
-    return renamed
+        by_name[name] = tensor
+    return by_name
 
 
 def _compare(

@@ -325,11 +325,20 @@ def test_keys_of_two_networks_are_never_one(bundled: Bundled) -> None:
 
 
 @pytest.mark.promise("embed.integrity")
-def test_a_damaged_multilingual_network_costs_its_texts_alone(tmp_path: Path) -> None:
-    """English texts have their vectors, others are found by words, and the answer says why."""
+def test_a_damaged_multilingual_network_costs_its_texts_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """English texts have their vectors, others are found by words, and the answer says why.
+
+    `doctor` finds it before a text asks for it.
+    """
     folder = tmp_path / "multilingual"
     shutil.copytree(MULTILINGUAL, folder)
     (folder / "tokenizer.json").write_text("{}", "utf-8")
+    monkeypatch.setattr("anaphora.embed.bundled.MULTILINGUAL", folder)
+    with Memory.open(tmp_path / "other", embedder="minilm") as memory:
+        check = next(one for one in memory.doctor() if one.name == "embedder")
+        assert (check.ok, "SHA-256" in check.detail) == (False, True)
     with Memory.open(tmp_path / "home", embedder=Bundled(multilingual=folder)) as memory:
         memory.remember("The spare key hangs in the shed")
         memory.remember("Der Ersatzschlüssel hängt im Schuppen")

@@ -12,15 +12,22 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import torch
 from tools.models import network as net
-from tools.models.batches import Drawing, Drawn, draw_steps, epoch_length, held_apart
+from tools.models.batches import Drawing, Drawn, draw_steps, held_apart
 from tools.models.examples import LONG, read_examples
-from tools.models.running import Run, file_digest, planned, run_arguments, trained_parameters
+from tools.models.running import (
+    Run,
+    file_digest,
+    planned,
+    run_arguments,
+    trained_parameters,
+    write_embedder,
+)
 from tools.models.train import OUT, SCALE, WEIGHTS
 from tools.models.translations import (
     ENGLISH,
@@ -74,10 +81,7 @@ def main(words: list[str]) -> None:
         chosen.steps,
         drawing,
     )
-    plan = planned(plan, chosen.set, chosen.threads)
-    if not plan.steps:
-        epoch = epoch_length(foreign, drawing.weights, plan.drawing.size)
-        plan = replace(plan, steps=round(chosen.epochs * epoch))
+    plan = planned(plan, chosen, foreign)
     weights, device = chosen.weights or OUT / "e5", net.chosen_device()
     translated = [pair for file in files for pair in read_translations(file)]
     told = sorted({text for one in examples for text in english_texts(one, net.PASSAGE_CHARACTERS)})
@@ -99,10 +103,7 @@ def main(words: list[str]) -> None:
         strict=True,
     )
     run.train(batches, losses.back, chosen.stop_after)
-    digest = net.save_weights(reader.network.eval(), weights, chosen.run / "weights")
-    if not chosen.weights_only:
-        net.export_for_product(chosen.run / "weights", chosen.run / "float", chosen.name)
-    run.finish(digest)
+    write_embedder(run, weights, chosen)
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,8 +202,8 @@ class Losses:
         queries, passages = self._mixed(asked, net.QUERY_PIECES), self._mixed(told, pieces)
         apart = torch.tensor(held_apart(drawn, whole), device=self.reader.device)
         logits = (queries @ passages.T * SCALE).masked_fill(apart, -1e4)
-        places = torch.arange(len(drawn), device=self.reader.device)
-        return torch.nn.functional.cross_entropy(logits, places)
+        targets = torch.arange(len(drawn), device=self.reader.device)
+        return torch.nn.functional.cross_entropy(logits, targets)
 
     def _mixed(self, texts: Sequence[tuple[str, str]], pieces: int) -> torch.Tensor:
         own = [at for at, (_, language) in enumerate(texts) if language != ENGLISH]

@@ -16,7 +16,14 @@ from collections.abc import Hashable, Sequence
 from pathlib import Path
 
 from anaphora.embed.base import Vector, Vectors, mean_vector
-from anaphora.embed.minilm import DIMENSIONS, MINILM, MULTILINGUAL, MiniLM, read_manifest
+from anaphora.embed.minilm import (
+    DIMENSIONS,
+    MINILM,
+    MULTILINGUAL,
+    MiniLM,
+    read_manifest,
+    verify_file,
+)
 from anaphora.embed.wordpiece import common_words
 from anaphora.errors import EmbeddingError
 from anaphora.language.english import is_english
@@ -28,6 +35,16 @@ def bundled_name(english: Path = MINILM, multilingual: Path = MULTILINGUAL) -> s
     Raises EmbeddingError if a manifest cannot be read.
     """
     return f"{read_manifest(english).name}+{read_manifest(multilingual).name}"
+
+
+def verify_networks() -> None:
+    """Check all files of both networks, also of the one that no text has asked for yet.
+
+    Raises as `verify_file`.
+    """
+    for manifest in map(read_manifest, (MINILM, MULTILINGUAL)):
+        for file in manifest.files:
+            verify_file(manifest, file)
 
 
 class Bundled:
