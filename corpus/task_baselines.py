@@ -18,7 +18,7 @@ from typing import Final, TypeAlias
 from bench.embedder import KeptEmbedder
 from bench.plain import Bm25, cosines, ranked, words_of
 
-import anaphora.api.memory  # noqa: F401 - brings the kinds of embedders
+import anaphora.registry  # noqa: F401 - registers all kinds of embedders
 from corpus.reading import read_split, read_stories
 from corpus.tasks import SETS, LabelScore, Score, Task, read_tasks, score_labels, score_task
 from corpus.written import LABELS, Group, Label, read_groups
@@ -48,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     for name in SETS:
         for task in read_tasks(name, stories):
             for search, score in _scores(task, models):
-                for language in ("all", _language(task)):
+                for language in ("all", task.languages):
                     rows[name, language, search].append(score)
     closeness = {WORDS: _shared_words} | {
         name: _cosine_by(embedder) for name, embedder in models.items()
@@ -59,10 +59,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     print(written)
     given.page.write_text(written, "utf-8")
     return 0
-
-
-def _language(task: Task) -> str:
-    return task.told if task.language == task.told else f"{task.language} of {task.told}"
 
 
 def _scores(task: Task, models: dict[str, KeptEmbedder]) -> Iterator[tuple[str, Score]]:

@@ -80,6 +80,11 @@ class Task:
     statements: tuple[str, ...]
     asked: tuple[Asked, ...]
 
+    @property
+    def languages(self) -> str:
+        """The language, or `en of de` where it is asked in another than was told."""
+        return self.told if self.language == self.told else f"{self.language} of {self.told}"
+
 
 def read_tasks(name: Set, stories: Iterable[Story]) -> Iterator[Task]:
     """All tasks of a set; questions are asked over these stories."""

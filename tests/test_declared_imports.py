@@ -79,7 +79,7 @@ COMPUTED: Mapping[str, tuple[str, ...]] = {
     f"{_GRAMMARS}.can_parse": GRAMMARS,
     f"{_GRAMMARS}.language": GRAMMARS,
     # Of our own modules.
-    "calls.arguments.types_of": (),
+    "calls.arguments.signature_types": (),
     "container.feature.load": (),
     "surfaces.cli.run_at_once": (),
     "surfaces.cli.run_by_table": (),

@@ -54,7 +54,7 @@ def main(words: list[str]) -> None:
     candidates = json.loads(chosen.candidates.read_text("utf-8")) if chosen.candidates else None
     target = chosen.out / "examples.jsonl"
     # The same passages are asked for in several lanes and languages.
-    read, others = (KeptEmbedder(model, OUT / "vectors") for model in (MiniLM(), Bundled()))
+    read, others = (KeptEmbedder(model, chosen.out / "vectors") for model in (MiniLM(), Bundled()))
     count = write_lines(target, make_examples(pools, read, candidates, others=others))
     about = {
         "python": platform.python_version(),

@@ -7,7 +7,7 @@ authors that are asked for; the rest is of no story and of no author.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from corpus.reading import read_stories
@@ -21,20 +21,16 @@ GROUPS = "groups"
 
 
 def read_asked(corpus: Path, authors: Collection[str], form: str) -> Iterator[Pool]:
-    """The questions over these authors' stories, as `read_pools` names their languages."""
+    """The questions over these authors' stories, a pool for each language that is asked in."""
     if not (corpus / "questions").is_dir():
         return
     for author in sorted(authors):
-        stories = read_stories(corpus / "stories", authors=(author,))
-        turns = {
-            story.id: [Turn(turn.speaker, turn.text) for turn in story.turns().values()]
-            for story in stories
-        }
-        wanted = read_wanted(stories, corpus / "questions")
-        for task in question_tasks(stories, wanted):
-            story = task.name.partition("/")[0]
-            told = turns[story] if task.lane == "turns" else []
-            yield _pool(ASKED, task, f"corpus/{author}/{story}", author, told, form)
+        for story in read_stories(corpus / "stories", authors=(author,)):
+            turns = [Turn(turn.speaker, turn.text) for turn in story.turns().values()]
+            wanted = read_wanted([story], corpus / "questions")
+            for task in question_tasks([story], wanted):
+                told = turns if task.lane == "turns" else ()
+                yield _pool(ASKED, task, f"corpus/{author}/{story.id}", author, told, form)
 
 
 def read_replies(folder: Path) -> Iterator[Pool]:
@@ -69,21 +65,21 @@ def read_statements(folder: Path) -> Iterator[Pool]:
 
 def _pools(tasks: Iterable[Task], *, told_apart: bool = True) -> Iterator[Pool]:
     for task in tasks:
-        yield _pool(task.set, task, f"{task.set}/{task.name}", "", told_apart=told_apart)
+        yield _pool(task.set, task, f"{task.set}/{task.name}", told_apart=told_apart)
 
 
 def _pool(
     source: str,
     task: Task,
     group: str,
-    author: str,
-    turns: list[Turn] | None = None,
+    author: str = "",
+    turns: Sequence[Turn] = (),
     form: str = "",
     *,
     told_apart: bool = True,
 ) -> Pool:
-    """A task as a pool. Asked in another language than was told, it is `en of de`."""
-    speakers = speakers_of(turns or [])
+    """A task as a pool; of `turns`, where they are named, the passages are made in this `form`."""
+    speakers = speakers_of(turns)
     asked = [
         Asked(
             f"{source}/{task.name}/{number}",
@@ -97,5 +93,4 @@ def _pool(
         if one.right
     ]
     passages = form_passages(turns, form) if turns else list(task.statements)
-    language = task.told if task.language == task.told else f"{task.language} of {task.told}"
-    return Pool(source, task.lane, group, passages, asked, author, language)
+    return Pool(source, task.lane, group, passages, asked, author, task.languages)

@@ -172,10 +172,10 @@ def _parameter_hints(function: Callable[..., Any]) -> dict[str, Any]:
             and parameter.kind is not parameter.VAR_KEYWORD
         }
     )
-    return types_of(annotated, inspect.unwrap(function).__globals__)
+    return signature_types(annotated, inspect.unwrap(function).__globals__)
 
 
-def types_of(annotated: Any, names: dict[str, Any]) -> dict[str, Any]:
+def signature_types(annotated: Any, names: dict[str, Any]) -> dict[str, Any]:
     """The types that stand in a signature, by the `names` of its module.
 
     A feature's own may be of its `values`, which are not loaded before: most calls need none.

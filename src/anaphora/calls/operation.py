@@ -17,7 +17,7 @@ from itertools import chain
 from types import MappingProxyType, NoneType, UnionType
 from typing import Any, Final, Literal, NamedTuple, Protocol, TypeVar, Union, get_args, get_origin
 
-from anaphora.calls.arguments import ArgumentChecks, checked, types_of
+from anaphora.calls.arguments import ArgumentChecks, checked, signature_types
 from anaphora.calls.limits import limited
 from anaphora.calls.parameters import CallParameter, Parameter, described_as
 from anaphora.system.zones import times_shown_in
@@ -179,7 +179,7 @@ class Operation:
     @property
     def returned(self) -> Any:
         """The type of what it returns. Resolved now: features and their types load late."""
-        return types_of(self.function, self.function.__globals__)["return"]
+        return signature_types(self.function, self.function.__globals__)["return"]
 
     def describe(self, name: str) -> Parameter:
         """The meaning and bounds of one parameter. No type is resolved."""

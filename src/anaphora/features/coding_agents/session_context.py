@@ -276,7 +276,7 @@ class SessionContext:
         from anaphora.text.shown_times import shown_minute
 
         turns = [turn for _, part in course for turn in part]
-        places = [
+        keys = [
             (conversation, index) for conversation, part in course for index in range(len(part))
         ]
         room -= _cost(LOST_HEADING)
@@ -293,14 +293,17 @@ class SessionContext:
             return True
 
         chosen = choose_statements(
-            places,
+            keys,
             (stated for stated in read_session(turns, rules, _LINE) if stated.weight >= 0),
-            lambda stated: find_newer(self._services().recall_turns.find_replacing, places, stated),
+            lambda stated: find_newer(self._services().recall_turns.find_replacing, keys, stated),
             set(),
             has_room,
         )
         lines = [
-            (render(stated), tuple(Told("turn", "{}#{}".format(*places[i])) for i in stated.whole))
+            (
+                render(stated),
+                tuple(Told("turn", "{}#{}".format(*keys[i])) for i in stated.whole),
+            )
             for stated in chosen
         ]
         return [(LOST_HEADING, ()), *lines] if lines else []

@@ -104,24 +104,24 @@ Replacing: TypeAlias = Callable[
 
 
 def find_newer(
-    replacing: Replacing, places: Sequence[tuple[str, int]], stated: Stated
+    replacing: Replacing, keys: Sequence[tuple[str, int]], stated: Stated
 ) -> Newer | None:
-    """The turn that replaced a statement of a session, whose turns are at `places`; None where it
+    """The turn that replaced a statement of a session, whose turns are at `keys`; None where it
     holds."""
-    for newer in replacing([places[index] for index in stated.turns]).values():
+    for newer in replacing([keys[index] for index in stated.turns]).values():
         turn = f"{newer.conversation_id}#{newer.index}"
         return Newer(turn, "replaced", strip_recalled(newer.text), newer.ts)
     return None
 
 
 def choose_statements(
-    places: Sequence[tuple[str, int]],
+    keys: Sequence[tuple[str, int]],
     statements: Iterable[Stated],
     newer_of: Callable[[Stated], Newer | None],
     shown: set[str],
     has_room: Callable[[Stated], bool],
 ) -> list[Stated]:
-    """The statements of a session, whose turns are at `places`, that state most and for which there
+    """The statements of a session, whose turns are at `keys`, that state most and for which there
     is room, in their order.
 
     Where several in turn have none, those that state less are not looked at. What was replaced
@@ -143,7 +143,7 @@ def choose_statements(
             marked = replace(stated, text=f"{stated.text} ({newer.mark} {line})", whole=())
         if has_room(marked):
             chosen.append((marked, newer.id if newer else ""))
-            shown.update("{}#{}".format(*places[index]) for index in stated.turns)
+            shown.update("{}#{}".format(*keys[index]) for index in stated.turns)
             refused = 0
         else:
             refused += 1

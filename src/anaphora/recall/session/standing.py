@@ -265,10 +265,10 @@ class StandingContext:
         against: OpposedPairs,
     ) -> list[Stated]:
         """The statements of a session to show; their turns are `shown` from now on."""
-        places = [(conversation_id, index) for index in range(len(thread.turns))]
+        keys = [(conversation_id, index) for index in range(len(thread.turns))]
 
         def newer_of(stated: Stated) -> Newer | None:
-            if newer := find_newer(self.replacing, places, stated):
+            if newer := find_newer(self.replacing, keys, stated):
                 return newer
             turn = thread.turns[stated.turns[0]]
             for pair in against:
@@ -278,7 +278,7 @@ class StandingContext:
             return None
 
         weighty = [stated for stated in statements if stated.weight >= LEAST]
-        return choose_statements(places, weighty, newer_of, shown, count_up_to(MOST))
+        return choose_statements(keys, weighty, newer_of, shown, count_up_to(MOST))
 
     def _read_threads(self) -> Iterator[tuple[str, Thread]]:
         """The conversations of the project that hold a turn, the one last spoken in first."""
