@@ -76,7 +76,8 @@ def bundled_weights(begun: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor
 
 def _weights_of(run: Path) -> dict[str, torch.Tensor]:
     folder = run / "weights" if (run / "weights").is_dir() else run
-    return load_file(folder / "model.safetensors")
+    weights: dict[str, torch.Tensor] = load_file(folder / "model.safetensors")
+    return weights
 
 
 def _shared(text: str) -> tuple[str, float]:
