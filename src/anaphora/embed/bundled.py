@@ -1,4 +1,4 @@
-"""The bundled embedder: two networks whose vectors are in one space, chosen by the text.
+"""The bundled embedder: two networks with one space of vectors, chosen by the text.
 
 English is read by a small network (`minilm.py`), every other text by a multilingual one of twice
 the layers, which was trained to give a translation the vector of its English. So texts and
