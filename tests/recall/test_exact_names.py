@@ -129,7 +129,7 @@ def test_what_is_named_exactly_is_first(told: tuple[Memory, str], asked: str) ->
         (("The fee was $1,200.", "The fee was $1,020."), "1020 dollars", 1),
         (("Invoice INV-2041 is paid.", "Invoice INV-2014 is open."), "is INV2014 open?", 1),
         (
-            ("Commit 3f2a9c1d8e4b7a6f broke it.", "Commit 9e8b7a6f5c4d3e2f mended it."),
+            ("Commit 3f2a9c1d8e4b7a6f broke it.", "Commit 9e8b7a6f5c4d3e2f is signed."),
             "3f2a9c1d",
             0,
         ),

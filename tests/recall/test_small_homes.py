@@ -41,16 +41,13 @@ def test_a_small_home_answers_in_other_words(size: int, tmp_path: Path) -> None:
 
 def test_nothing_is_shown_where_every_hit_is_improbable(tmp_path: Path) -> None:
     """Something of this story may answer, but none of what was found does."""
-    (story,) = (story for story in read_stories() if story.id == "ecole-beg-an-aod")
+    (story,) = (story for story in read_stories() if story.id == "saywa-rumi-tandem")
     with Memory.open(tmp_path / "home") as memory:
         memory.remember_many(fact.text for fact in story.facts)
         memory.ready()
-        for question in (
-            "did he take the cheap off season offer",
-            "who got our old cooking utensils",
-        ):
-            assert memory.recall(question).hits == ()
-            nearest = memory.recall(question, min_confidence=0.0)
-            assert nearest.confidence is not None
-            assert nearest.confidence > FLOOR
-            assert max(hit.answers or 0.0 for hit in nearest) < IMPROBABLE
+        question = "what were we aiming for originally as our start"
+        assert memory.recall(question).hits == ()
+        nearest = memory.recall(question, min_confidence=0.0)
+        assert nearest.confidence is not None
+        assert nearest.confidence > FLOOR
+        assert max(hit.answers or 0.0 for hit in nearest) < IMPROBABLE

@@ -13,6 +13,7 @@ STEPS = {
     "prepare": "read the sets and the corpus, write examples",
     "distil": "score the examples' passages with a larger model",
     "train": "train on the examples, write weights",
+    "mix": "mix networks that were trained from the same weights",
     "e5": "write a multilingual network to begin with",
     "align": "train it into the space of the English one",
     "evaluate": "measure a model on what it was not trained on",

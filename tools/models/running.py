@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 import torch
 from tools.models import network as net
+from tools.models.batches import Sourced, epoch_length
 
 WARM_UP = 50
 EVERY = 50
@@ -167,19 +168,33 @@ def run_arguments(program: str, doc: str | None, folder: Path, epochs: float) ->
     return parser
 
 
-def planned(plan: PlanT, settings: Iterable[tuple[str, float]], threads: int) -> PlanT:
-    """A plan with other numbers. Seeds the run's chance. Raises SystemExit for another name."""
-    for name, number in settings:
+def planned(plan: PlanT, chosen: argparse.Namespace, examples: Sequence[Sourced]) -> PlanT:
+    """A plan with the numbers of the command line, and as many steps as its epochs have.
+
+    Seeds the run's chance. Raises SystemExit for a number that the plan has not.
+    """
+    for name, number in chosen.set:
         part = plan.drawing if name in {one.name for one in fields(plan.drawing)} else plan
         if not isinstance(getattr(part, name, None), int | float):
             raise SystemExit(f"--set {name}: no such number")
         changed = replace(part, **{name: type(getattr(part, name))(number)})
         plan = changed if part is plan else replace(plan, drawing=changed)
-    if threads:
-        torch.set_num_threads(threads)
+    if chosen.threads:
+        torch.set_num_threads(chosen.threads)
     random.seed(plan.drawing.seed)
     torch.manual_seed(plan.drawing.seed)
-    return plan
+    if plan.steps:
+        return plan
+    epoch = epoch_length(examples, plan.drawing.weights, plan.drawing.size)
+    return replace(plan, steps=round(chosen.epochs * epoch))
+
+
+def write_embedder(run: Run, begun_with: Path, chosen: argparse.Namespace) -> None:
+    """Write the weights of a run that trained an embedder, and how the product reads them."""
+    digest = net.save_weights(run.network.eval(), begun_with, run.path / "weights")
+    if not chosen.weights_only:
+        net.export_for_product(run.path / "weights", run.path / "float", chosen.name)
+    run.finish(digest)
 
 
 def _setting(text: str) -> tuple[str, float]:

@@ -11,15 +11,22 @@ passages.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 from tools.models import network as net
-from tools.models.batches import Drawing, Drawn, draw_steps, epoch_length, held_apart
+from tools.models.batches import Drawing, Drawn, draw_steps, held_apart
 from tools.models.examples import LONG, read_examples
-from tools.models.running import Run, file_digest, planned, run_arguments, trained_parameters
+from tools.models.running import (
+    Run,
+    file_digest,
+    planned,
+    run_arguments,
+    trained_parameters,
+    write_embedder,
+)
 from tools.models.teacher import Teacher, read_labels
 
 OUT = Path(__file__).resolve().parents[2] / ".models"
@@ -68,10 +75,7 @@ def main(words: list[str]) -> None:
     ]
     drawing = Drawing({**WEIGHTS, **dict(chosen.weight)})
     plan = Plan(file_digest(chosen.examples), chosen.steps, chosen.teacher, drawing)
-    plan = planned(plan, chosen.set, chosen.threads)
-    if not plan.steps:
-        epoch = epoch_length(examples, drawing.weights, plan.drawing.size)
-        plan = replace(plan, steps=round(chosen.epochs * epoch))
+    plan = planned(plan, chosen, examples)
     weights, device = chosen.weights or net.installed_weights(), net.chosen_device()
     network = net.load_network(weights, device, plan.dropout).train()
     trained = trained_parameters(network.named_parameters())
@@ -80,10 +84,7 @@ def main(words: list[str]) -> None:
     losses = Losses(network, net.load_tokenizer(weights), device, plan.teacher, teacher)
     print(f"{len(examples)} examples, {plan.steps} steps, from step {run.step} on {device}")
     run.train(draw_steps(examples, plan.drawing), losses.back, chosen.stop_after)
-    digest = net.save_weights(network.eval(), weights, chosen.run / "weights")
-    if not chosen.weights_only:
-        net.export_for_product(chosen.run / "weights", chosen.run / "float", chosen.name)
-    run.finish(digest)
+    write_embedder(run, weights, chosen)
 
 
 @dataclass(frozen=True, slots=True)

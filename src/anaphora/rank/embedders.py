@@ -1,8 +1,8 @@
-"""Which languages a model reads: words weigh more in a text that its vectors say little of."""
+"""Which texts a model reads: words weigh more in a text that its vectors say little of."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
 from typing import Final
 
 from anaphora.language.languages.language import ENGLISH, language_of
@@ -11,36 +11,33 @@ _HEAD: Final = 400
 """Characters of a text that are looked at."""
 _BEYOND_LATIN: Final = "\u0370"
 """The first letter of another alphabet: what comes before is Latin, with or without marks."""
+_BUNDLED: Final = "anaphora-l6:"
+_READ_SCRIPTS: Final = re.compile(
+    "[A-Za-z\u00aa-\u036f\u0400-\u052f\u1100-\u11ff\u1e00-\u1eff\u3000-\u9fff\ua960-\ua97f"
+    "\uac00-\ud7ff\uf900-\ufaff\uff00-\uffdc\U00020000-\U0003ffff]"
+)
+"""Letters of which the bundled embedder knows words: Latin, Cyrillic, Chinese, Japanese, Korean."""
 
 
-@dataclass(frozen=True, slots=True)
-class ModelTraits:
-    """`reads` are the codes of the languages that the model was trained for, none for all."""
+def embedder_reads(embedder: str, text: str) -> bool:
+    """Whether a text is in a script that an embedder reads, by its name; an unknown one reads all.
 
-    reads: tuple[str, ...] = ()
-
-    def understands(self, text: str) -> bool:
-        """Whether a text is in a language that it reads, as far as can be told."""
-        if not self.reads:
-            return True
-        code = language_of(text)
-        if code or text[:_HEAD].isascii():
-            return not code or code in self.reads
-        # A text in no known language: unless it has more other letters than Latin ones.
-        latin = [letter < _BEYOND_LATIN for letter in text[:_HEAD] if letter.isalpha()]
-        return 2 * sum(latin) >= len(latin)
+    A text without letters counts as read.
+    """
+    if text.isascii() or not embedder.startswith(_BUNDLED):
+        return True
+    letters = sum(map(str.isalpha, text[:_HEAD]))
+    return 2 * len(_READ_SCRIPTS.findall(text[:_HEAD])) >= letters
 
 
-_FAMILIES: Final = {
-    family: ModelTraits(reads=(ENGLISH,)) for family in ("anaphora-l6:", "minilm-l6-v2:")
-}
+def reader_reads(text: str) -> bool:
+    """Whether a text is in English, as far as can be told.
 
-
-def traits_of(embedder: str) -> ModelTraits:
-    """The traits of an embedder by its name; an unknown one is taken to read all languages."""
-    matches = (traits for family, traits in _FAMILIES.items() if embedder.startswith(family))
-    return next(matches, ModelTraits())
-
-
-READER: Final = ModelTraits(reads=(ENGLISH,))
-"""The traits of the reader: of a text in another language it takes every one for no answer."""
+    Of a text in another language the reader takes every one for no answer.
+    """
+    code = language_of(text)
+    if code or text[:_HEAD].isascii():
+        return code in {"", ENGLISH}
+    # A text in no known language: unless it has more other letters than Latin ones.
+    latin = [letter < _BEYOND_LATIN for letter in text[:_HEAD] if letter.isalpha()]
+    return 2 * sum(latin) >= len(latin)

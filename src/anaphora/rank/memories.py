@@ -49,7 +49,7 @@ the answer's, and what is shared then says little. With 0.9 the first hit is rig
 everyday questions of the shared stories, with 0.5 for 0.59, by the cosine alone for 0.59."""
 
 UNREAD: Final = 0.5
-"""What a cosine counts in a language that the embedder does not read: there all texts are close."""
+"""What a cosine counts in a script that the embedder does not read: there all texts are close."""
 
 DECAY_FLOOR: Final = 0.9
 """What age leaves of a score at least: 0 is the seed's formula. Recall@3 over memories of random

@@ -22,7 +22,7 @@ from anaphora.index.turns.embedded import embedded_text
 from anaphora.language.analyser import analyse, query_words
 from anaphora.language.times.told import ELSEWHEN
 from anaphora.rank.budget import LONG, fill, token_cost
-from anaphora.rank.embedders import traits_of
+from anaphora.rank.embedders import embedder_reads
 from anaphora.rank.question import (
     TEXTS,
     QuestionReading,
@@ -364,7 +364,7 @@ class ConversationRecall:
                 of_then[rows] = np.maximum(of_then[rows], ~run.elsewhen[rows] / 2)
             exact = np.maximum(of_then, 0.0 if exact is None else exact)
         weights = self._weights
-        if not traits_of(self._embedder.name).understands(run.question.text):
+        if not embedder_reads(self._embedder.name, run.question.text):
             weights = replace(weights, words_half=WORDS_HALF_ALONE)
         titles = view.titles(looked_up)
         scores = score_turns(

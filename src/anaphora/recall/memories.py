@@ -19,7 +19,7 @@ import numpy as np
 from anaphora.calls.moments import checked_moment
 from anaphora.errors import EmbeddingError, StoreError, TimedOut
 from anaphora.rank.currency import LEAST_SHARE
-from anaphora.rank.embedders import traits_of
+from anaphora.rank.embedders import embedder_reads
 from anaphora.rank.memories import UNREAD, MemoryScores, rank_memories
 from anaphora.rank.replacement import PairJudge, judge_pairs
 from anaphora.rank.silence import CALIBRATED_FOR, FACT_FLOOR
@@ -746,7 +746,7 @@ class _AnswerBuilder:
         now, columns = to_micros(self._lookup.moment), candidates.columns
         if self._hybrid and columns.cosine is not None:
             cosine = self._lane.embedder.calibration.asked.apply(columns.cosine)
-            if not traits_of(self._lane.embedder.name).understands(self._question.text):
+            if not embedder_reads(self._lane.embedder.name, self._question.text):
                 cosine = cosine * UNREAD
             columns = replace(columns, cosine=cosine)
         return rank_memories(columns, now, self._lane.half_lives, hybrid=self._hybrid)

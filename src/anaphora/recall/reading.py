@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from anaphora.errors import InvalidInput, ReaderError, TimedOut
-from anaphora.rank.embedders import READER
+from anaphora.rank.embedders import reader_reads
 from anaphora.rank.reading import REPLACES_SHARE, read_scores
 from anaphora.rank.replacement import (
     PairJudge,
@@ -65,7 +65,7 @@ def begin_reading(
     that it was not trained in. Raises InvalidInput.
     """
     count = checked_read(read)
-    if reader is None or not count or mode != "hybrid" or not READER.understands(question.typed):
+    if reader is None or not count or mode != "hybrid" or not reader_reads(question.typed):
         return 0
     reader.start()
     return count
@@ -102,7 +102,7 @@ class Window:
             indexes = [
                 index
                 for index, candidate in enumerate(first_candidates)
-                if len(candidate.text) <= CUT and READER.understands(candidate.text)
+                if len(candidate.text) <= CUT and reader_reads(candidate.text)
             ]
             if first_candidates:
                 texts = self.texts_of([first_candidates[index] for index in indexes])

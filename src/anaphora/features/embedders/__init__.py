@@ -1,1 +1,1 @@
-"""Embedders beside the bundled one: a multilingual model, model folders, and endpoints."""
+"""Embedders beside the bundled one: model folders and endpoints."""

