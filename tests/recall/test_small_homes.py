@@ -39,13 +39,21 @@ def test_a_small_home_answers_in_other_words(size: int, tmp_path: Path) -> None:
         assert not memory.recall_conversation(None, FOREIGN).hits
 
 
-def test_nothing_is_shown_where_every_hit_is_improbable(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "question"),
+    [
+        ("saywa-rumi-tandem", "what were we aiming for originally as our start"),
+        ("lorry-mechanics-10c", "did we see the 51 truck in the end"),
+    ],
+)
+def test_nothing_is_shown_where_every_hit_is_improbable(
+    tmp_path: Path, name: str, question: str
+) -> None:
     """Something of this story may answer, but none of what was found does."""
-    (story,) = (story for story in read_stories() if story.id == "saywa-rumi-tandem")
+    (story,) = (story for story in read_stories() if story.id == name)
     with Memory.open(tmp_path / "home") as memory:
         memory.remember_many(fact.text for fact in story.facts)
         memory.ready()
-        question = "what were we aiming for originally as our start"
         assert memory.recall(question).hits == ()
         nearest = memory.recall(question, min_confidence=0.0)
         assert nearest.confidence is not None

@@ -250,7 +250,8 @@ def test_what_nobody_spoke_of_gets_silence_and_the_nearest_on_request(memory: Me
         for ask in (memory.recall, lambda q, **more: memory.recall_conversation(None, q, **more)):
             found = ask(question)
             assert not found.hits, question
-            # To nonsense nothing may be near at all.
+            # To nonsense no turn may be near at all: only that has no confidence.
+            assert bool(found.nearest) == (found.confidence != 0.0)
             assert found.nearest or "xyzzy" in question
             assert found.confidence is not None
             assert found.confidence < 0.2

@@ -3,9 +3,9 @@
 A network is the weights it began with and what training added; a mix is those weights and a share
 of each addition (task arithmetic, Ilharco et al., arXiv:2212.04089). It knows the new data and has
 forgotten less of the old than a network that was trained on. The word table stays as it was: the
-reader has the same one. In: folders of weights, and `bundled`
-for the English network that ships, whose whole numbers are read as floats. Out: a folder of
-weights, and beside it `float/` as the product reads a model.
+reader has the same one. In: folders of weights, and `bundled` for the English network that ships,
+whose whole numbers are read as floats. Out: a folder of weights, and beside it `float/` as the
+product reads a model.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def main(words: list[str]) -> None:
     for folder, share in chosen.networks:
         trained = bundled_weights(begun) if folder == BUNDLED else _weights_of(Path(folder))
         for name, numbers in trained.items():
-            if name != net.WORD_TABLE and begun[name].is_floating_point():
+            if name != net.WORD_TABLE and numbers.is_floating_point():
                 mixed[name] = mixed[name] + share * (numbers - begun[name])
     weights = chosen.out / "weights"
     weights.mkdir(parents=True, exist_ok=True)
@@ -56,12 +56,14 @@ def main(words: list[str]) -> None:
 
 
 def bundled_weights(begun: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """The weights of the network that ships, under the names of those that it began with."""
+    """The weights of the network that ships, under the names of those that it began with.
+
+    Without the word table, which no training changes.
+    """
     graph = onnx.load(MINILM / "model.onnx").graph
     arrays: dict[str, Any] = {
-        one.name: numpy_helper.to_array(one).astype("float32") for one in graph.initializer
+        tensor.name: numpy_helper.to_array(tensor).astype("float32") for tensor in graph.initializer
     }
-    arrays["word.weight"] = arrays["word.values"] * arrays["word.scale"]
     for node in graph.node:
         if node.op_type == "MatMulIntegerToFloat":
             whole, table, _, scale = node.input[:4]

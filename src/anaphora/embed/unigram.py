@@ -56,18 +56,18 @@ class Unigram:
         """The (start, end) characters of `text` for each of its pieces."""
         clean: list[str] = []
         # Which characters of the text each character of the clean one comes from.
-        places: list[tuple[int, int]] = []
+        origins: list[tuple[int, int]] = []
         for cluster in _CLUSTERS.finditer(text):
             form = self._forms[cluster.group()]
             clean.append(form)
-            places += [cluster.span()] * len(form)
+            origins += [cluster.span()] * len(form)
         spans: list[tuple[int, int]] = []
         for word in _WORDS.finditer("".join(clean)):
             start = 0
             for _, end in self._pieces(word.group()):
                 # The mark of the space before the word may be a piece of its own.
                 first, last = word.start() + max(start - 1, 0), word.start() + max(end - 2, 0)
-                spans.append((places[first][0], places[last][1]))
+                spans.append((origins[first][0], origins[last][1]))
                 start = end
         return spans
 
