@@ -434,3 +434,20 @@ def test_with_another_embedder_what_was_never_said_is_less_sure(open_with: Open)
         )
         assert known is not None
         assert foreign is None or foreign < known
+
+
+def test_what_is_read_of_others_does_not_silence_a_fact_in_another_language(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The reader reads English alone: it knows nothing of the nearest one."""
+    monkeypatch.setenv("ANAPHORA_READER", "on")
+    fact = "Der Ersatzschlüssel liegt beim Nachbarn Herrn Vogt."
+    with Memory.open(tmp_path / "home") as memory:
+        for text in (fact, *OTHERS, "The gym locker needs a coin.", "Our car is a blue Fiat."):
+            memory.remember(text)
+        assert memory.ready(120)
+        memory.recall("?", read=8)
+        assert memory.ready(120)
+        found = memory.recall("who has our spare key?", read=8)
+        assert [hit.text for hit in found][:1] == [fact]
+        assert not memory.recall("what is the capital of Mongolia?", read=8).hits

@@ -107,7 +107,9 @@ class Likelihood:
         first_meaning, second = (*map(_meaning, ranked_hits[:2]), 0.0, 0.0)[:2]
         answer_probability = 0.0
         if head:
-            read = max(odds) if odds else None
+            # What was read of others says nothing where the nearest one cannot be read.
+            is_read = bool(odds) and not (calibrated and math.isnan(ranked_hits[0].read))
+            read = max(odds) if is_read else None
             answer_probability = probability(meaning if calibrated else None, unseen, read, few)
         best_index = ranked_hits[0].index if ranked_hits else -1
         cosines = first_meaning, second
