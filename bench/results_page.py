@@ -23,6 +23,7 @@ COMMANDS: Mapping[str, str] = {
     "compare": f"python -m bench.compare {_DATA}",
     "quality": f"python -m bench.quality {_DATA}",
     "changes": f"python -m bench.changes {_DATA}",
+    "textbook": "python -m bench.textbook",
     "silence": f"python -m bench.silence {_DATA}",
     "calibration": f"python -m bench.calibration {_DATA}",
     "injection": f"python -m bench.injection {_DATA}",
