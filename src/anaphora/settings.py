@@ -492,12 +492,3 @@ def silence_libraries() -> None:
     before the import, prevents both; `disable_telemetry_events()` does not.
     """
     set_default("ORT_DISABLE_TELEMETRY", "1")
-
-
-def rest_idle_threads() -> None:
-    """Tells OpenMP to let threads that wait sleep, before a library of it is loaded.
-
-    By default they spin: on two cores that doubles the time of a model that uses all of them, and
-    takes the processor from everything else.
-    """
-    set_default("OMP_WAIT_POLICY", "passive")

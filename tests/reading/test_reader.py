@@ -294,7 +294,7 @@ def test_a_reader_that_cannot_be_loaded_says_why(tmp_path: Path) -> None:
     assert isinstance(made.failure, ReaderError)
     for _ in range(2):
         with pytest.raises(ReaderError, match="SHA-256"):
-            made.judge_changes([("", "a", "b")], "turns")
+            made.judge_answers("?", ["a"], "turns")
 
 
 def test_judgements_are_kept_by_question_candidate_and_lane(folder: Path) -> None:
@@ -307,9 +307,7 @@ def test_judgements_are_kept_by_question_candidate_and_lane(folder: Path) -> Non
     assert [again[0], again[2]] == [first[1], first[0]]
     service.judge_answers("Who fell?", BRIEF[:1], "turns")
     service.judge_answers("Who ran?", BRIEF[:1], "facts")
-    service.judge_changes([("Who ran?", BRIEF[0], BRIEF[1])], "turns")
-    service.judge_changes([("Who ran?", BRIEF[0], BRIEF[1])], "turns")
-    assert service.judged == 7
+    assert service.judged == 6
 
 
 def test_the_judgements_used_last_are_kept(folder: Path) -> None:

@@ -17,12 +17,9 @@ from tests.reading.tiny_reader import make_reader
 from anaphora import Memory, Recall
 from anaphora.errors import InvalidInput
 from anaphora.rank.reading import WEIGHTS
-from anaphora.rank.replacement import StatementPair, judge_pairs
 from anaphora.reading.model import Lane, LogOdds, Reader
-from anaphora.reading.service import BUNDLED, ReaderService
-from anaphora.recall import reading as recall_reading
-from anaphora.recall.reading import pair_judge
-from anaphora.testing import WordHashingEmbedder, run_cli
+from anaphora.reading.service import BUNDLED
+from anaphora.testing import run_cli
 from anaphora.values.conversations import READ_MOST
 
 START = datetime(2024, 3, 4, 8, tzinfo=UTC)
@@ -364,44 +361,6 @@ def test_a_question_that_is_asked_again_is_not_read_again(
     assert len(asked) == 2 * (len(OTHERS) + 1)
     lanes(memory, read=32, top_k=6)
     assert len(asked) == 2 * (len(OTHERS) + 1)
-
-
-def test_the_readers_share_of_a_replacement(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """None by default; else of what the wording does not tell, once the reader is loaded."""
-    pairs = [
-        _pair("The key hangs in the eel trap.", "Ask Bescond for the key instead, he keeps it."),
-        _pair("The key hangs in the eel trap.", "Ask Bescond for the key, he keeps it."),
-        _pair("The bread costs 4 euros.", "The bread costs 5 euros."),
-        _pair("It rains.", "The goose bites instead."),
-    ]
-    own = judge_pairs(pairs)
-    service = ReaderService(lambda: Reader(tiny))
-    assert pair_judge(service, judge_pairs, "turns") is judge_pairs
-    monkeypatch.setattr(recall_reading, "REPLACES_SHARE", 0.5)
-    assert pair_judge(None, judge_pairs, "turns") is judge_pairs
-    assert pair_judge(service, judge_pairs, "turns") is judge_pairs
-    assert service.ready()
-    judge = pair_judge(service, judge_pairs, "turns")
-    assert judge == pair_judge(service, judge_pairs, "turns")
-    shared = judge(pairs)
-    assert shared[0] == pytest.approx((own[0] + 0.909) / 2, abs=0.02)
-    assert shared[1] == pytest.approx(own[1] / 2, abs=0.02)
-    # What the wording tells is not the reader's to say.
-    assert shared[2:] == own[2:]
-
-
-def _pair(older: str, newer: str) -> StatementPair:
-    from anaphora.rank.replacement import Statement
-    from anaphora.rank.statements import read_statement
-
-    one, other = (
-        Statement(
-            text, START.timestamp() + at, "Ann", assistant=False, reading=read_statement(text)
-        )
-        for at, text in enumerate((older, newer))
-    )
-    rows = WordHashingEmbedder().embed([older, newer])
-    return StatementPair(one, other, float(rows[0][0] @ rows[1][0]))
 
 
 def test_a_reader_tells_whether_anything_answers_where_cosines_do_not(

@@ -28,10 +28,6 @@ MOST: Final = 6.0
 UNREAD: Final = -3.0
 """The log-odds up to which the score stays as it is: about those of any candidate."""
 
-REPLACES_SHARE: Final = 0.0
-"""How much of the probability of a replacement is the reader's, where the wording of both does not
-tell; the rest is that of `rank/replacement`. 0: the reader is not asked."""
-
 
 def read_scores(totals: Sequence[float], log_odds: Floats, lane: str) -> Floats:
     """New scores of the candidates in the window, shape (N,), in the order of `totals`.

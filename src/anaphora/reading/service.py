@@ -21,7 +21,7 @@ from anaphora.system.late_threads import begins
 from anaphora.system.permits import lent
 
 if TYPE_CHECKING:
-    from anaphora.reading.model import Change, Lane, Reader
+    from anaphora.reading.model import Lane, Reader
 
 JUDGEMENTS_KEPT: Final = 4_096
 """Judgements of statements that are kept: a few hundred bytes each, with the text."""
@@ -80,7 +80,7 @@ class ReaderService:
 
     @property
     def judged(self) -> int:
-        """How many statements and pairs were read; those out of the cache are not counted."""
+        """How many statements were read; those out of the cache are not counted."""
         return self._judged
 
     def start(self) -> None:
@@ -123,20 +123,6 @@ class ReaderService:
             return odds
 
         return self._judge([(lane, question, text) for text in candidates], judge)
-
-    def judge_changes(self, changes: Sequence[Change], lane: Lane) -> list[float]:
-        """Whether the later statement of each replaces the earlier; otherwise as `judge_answers`.
-
-        A change is a question, which may be empty, an earlier and a later statement.
-        """
-        reader = self._loaded()
-
-        def judge(indexes: Sequence[int]) -> Sequence[float]:
-            pairs = [changes[index] for index in indexes]
-            odds: list[float] = reader.judge_changes(pairs, lane).tolist()
-            return odds
-
-        return self._judge([(lane, *change) for change in changes], judge)
 
     def _judge(self, keys: Sequence[Hashable], judge: Judge) -> list[float]:
         """The kept judgements, the others made in one call."""

@@ -32,7 +32,6 @@ from anaphora.rank.question import (
     read_question,
     unknown_names,
 )
-from anaphora.rank.replacement import PairJudge, judge_pairs
 from anaphora.rank.silence import CALIBRATED_FOR, TURN_FLOOR
 from anaphora.rank.stages import spread_over_stages
 from anaphora.rank.statements import read_cues
@@ -57,7 +56,7 @@ from anaphora.recall.narrowing import (
 from anaphora.recall.passages import Cut, PassageFinder, anywhere
 from anaphora.recall.query import BLANK, check_count, check_share, query_vector
 from anaphora.recall.question import Question, prepare
-from anaphora.recall.reading import Window, begin_reading, day_of, pair_judge, titled_text
+from anaphora.recall.reading import Window, begin_reading, day_of, titled_text
 from anaphora.recall.turn_candidates import (
     HitLimits,
     QuestionRun,
@@ -139,11 +138,9 @@ class ConversationRecall:
         weights: Weights = DEFAULT_WEIGHTS,
         *,
         cut: Cut = anywhere,
-        judge: PairJudge = judge_pairs,
         reader: ReaderService | None = None,
     ) -> None:
         self._cut = cut
-        self._judge = judge
         self._reader = reader
         self._store = store
         self._index = index
@@ -309,7 +306,6 @@ class ConversationRecall:
             self._embedder.calibration.alike.apply,
             self._shared,
         )
-        judge = pair_judge(self._reader, self._judge, "turns")
 
         def look_up(best: Candidate, _: object) -> Iterator[tuple[Candidate, float]]:
             own_code = table.conversation[int(scores.rows[best.index])]
@@ -326,7 +322,7 @@ class ConversationRecall:
             rows = view.rows(conversation_id)
             for row in rows[table.position[rows] == index].tolist():
                 candidate = candidates.of_row(row)
-                newer = candidate and find_replacing(candidate, look_up, judge)
+                newer = candidate and find_replacing(candidate, look_up)
                 if newer is not None:
                     fields = self._describe_turn(table, int(scores.rows[newer.index]))
                     replaced[conversation_id, index] = RelatedTurn(**fields, text=newer.text)
@@ -459,7 +455,6 @@ class ConversationRecall:
                 run.question.spans,
                 statements=len(run.rows),
                 repetitions=run.repetitions,
-                judge=pair_judge(self._reader, self._judge, window.lane),
                 calibrated=self.calibrated and is_rated,
                 subject=run.question.subject,
             )

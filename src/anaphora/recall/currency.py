@@ -29,7 +29,7 @@ from anaphora.rank.currency import (
     put_coming_first,
 )
 from anaphora.rank.odds import probability_of
-from anaphora.rank.replacement import PairJudge, Statement, judge_pairs
+from anaphora.rank.replacement import Statement
 from anaphora.rank.silence import Lane, scarcity
 from anaphora.rank.statements import QuestionCues, read_cues, read_statement
 from anaphora.rank.subjects import read_keys
@@ -177,7 +177,6 @@ def order_hits(
     statements: int = 0,
     count: int | None = None,
     repetitions: bool = False,
-    judge: PairJudge = judge_pairs,
     calibrated: bool = True,
     lane: Lane = "turns",
     subject: str | None = None,
@@ -185,10 +184,9 @@ def order_hits(
     """`candidates`, best first, in the order of what holds now, each with its probability.
 
     Groups are made one by one as they are asked for. With `repetitions` what says the same is not
-    folded into one. `judge` says of two statements whether the newer replaces the older,
-    `calibrated` whether the embedder's cosines tell if anything answers. `subject` is the question
-    without the words that name `spans`, `statements` how many were searched, `count` how many
-    `candidates` there are (None: not known).
+    folded into one. `calibrated`: whether the embedder's cosines tell if anything answers.
+    `subject` is the question without the words that name `spans`, `statements` how many were
+    searched, `count` how many `candidates` there are (None: not known).
     """
     stream = iter(candidates)
     head = list(islice(stream, READ if count is None else COMPARED))
@@ -204,19 +202,15 @@ def order_hits(
         statements=statements,
         calibrated=calibrated,
     )
-    groups = _Groups(
-        question, read_cues(question), spans, look_up, not repetitions, judge, likelihood
-    )
+    groups = _Groups(question, read_cues(question), spans, look_up, not repetitions, likelihood)
     return Ordered(
         groups.ordered(chain(head, stream)), None if likelihood is None else likelihood.answered
     )
 
 
-def find_replacing(
-    candidate: Candidate, look_up: Lookup, judge: PairJudge = judge_pairs
-) -> Candidate | None:
+def find_replacing(candidate: Candidate, look_up: Lookup) -> Candidate | None:
     """What replaces a statement in the end, as `order_hits` judges it for any question."""
-    groups = _Groups("", read_cues(""), (), look_up, True, judge, None)
+    groups = _Groups("", read_cues(""), (), look_up, True, None)
     newest, seen_indexes = candidate, {candidate.index}
     while (newer := groups.replacing(newest)) is not None and newer.index not in seen_indexes:
         newest = newer
@@ -246,7 +240,6 @@ class _Groups:
     _spans: Spans
     _look_up: Lookup
     _folds: bool
-    _decide: PairJudge
     _likelihood: Likelihood | None
     _heap: list[tuple[float, int, Candidate, bool]] = field(default_factory=list)
     _taken: set[int] = field(default_factory=set)
@@ -416,7 +409,7 @@ class _Groups:
             )
             for member, at in zip(members, times, strict=True)
         ]
-        judgement = judge_group(statements, self._question, THRESHOLD, self._spans, self._decide)
+        judgement = judge_group(statements, self._question, THRESHOLD, self._spans)
         mark_by_index: dict[int, _Mark] = {}
         for (old_place, new_place), reason in judgement.replaced.items():
             older, newer = members[old_place], members[new_place]

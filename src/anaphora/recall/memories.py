@@ -21,7 +21,6 @@ from anaphora.errors import EmbeddingError, StoreError, TimedOut
 from anaphora.rank.currency import LEAST_SHARE
 from anaphora.rank.embedders import embedder_reads
 from anaphora.rank.memories import UNREAD, MemoryScores, rank_memories
-from anaphora.rank.replacement import PairJudge, judge_pairs
 from anaphora.rank.silence import CALIBRATED_FOR, FACT_FLOOR
 from anaphora.rank.statements import words_of
 from anaphora.reading.inputs import statement_text
@@ -44,7 +43,6 @@ from anaphora.recall.reading import (
     Window,
     begin_reading,
     day_of,
-    pair_judge,
     titled_text,
 )
 from anaphora.recall.record_reads import record_cache
@@ -133,8 +131,7 @@ class MemoryRecall:
 
     `by_currency` puts what holds now before what it replaced; where each stands for itself, it is
     False. `fill` makes a few vectors that are lacking, `later` begins to make the others.
-    `title_of` gives what a record is called. `judge` says of two memories whether the newer
-    replaces the older, `reader` how probably each answers.
+    `title_of` gives what a record is called. `reader` says how probably each answers.
     """
 
     records: Records
@@ -147,7 +144,6 @@ class MemoryRecall:
     notes: KeptNotes | None = None
     by_currency: bool = True
     title_of: Callable[[MemoryRecord], str] = record_title
-    judge: PairJudge = judge_pairs
     reader: ReaderService | None = None
     reads: ViewCache[MemoryRecord] = field(default_factory=record_cache)
     answers: ViewCache[_RankedHits] = field(default_factory=lambda: ViewCache(_ANSWERS_KEPT))
@@ -500,7 +496,6 @@ class _AnswerBuilder:
 
     def replacing(self) -> dict[str, RelatedMemory]:
         """What replaced the memories that were found, by their ids."""
-        judge = pair_judge(self._lane.reader, self._lane.judge, "facts")
 
         def look_up(best: Candidate, _: object) -> Iterator[tuple[Candidate, float]]:
             for hit, near in self._find_related(self._candidates[best.index], ()):
@@ -509,7 +504,7 @@ class _AnswerBuilder:
         self._make_candidates(range(len(self._found.columns.ids)))
         replaced = {}
         for candidate in tuple(self._candidates.values()):
-            newer = find_replacing(replace(candidate, score=1.0, meaning=1.0), look_up, judge)
+            newer = find_replacing(replace(candidate, score=1.0, meaning=1.0), look_up)
             if newer is not None:
                 record = self._read[self._get_id(newer.index)]
                 replaced[self._get_id(candidate.index)] = RelatedMemory(
@@ -588,7 +583,6 @@ class _AnswerBuilder:
             count=len(indexes),
             # What says the same was linked when it was kept.
             repetitions=True,
-            judge=pair_judge(lane.reader, lane.judge, window.lane),
             # Whether all memories that may be shown have a cosine.
             calibrated=lane.calibrated
             and self._lookup.vector is not None

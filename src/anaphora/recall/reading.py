@@ -18,14 +18,7 @@ import numpy as np
 
 from anaphora.errors import InvalidInput, ReaderError, TimedOut
 from anaphora.rank.embedders import reader_reads
-from anaphora.rank.reading import REPLACES_SHARE, read_scores
-from anaphora.rank.replacement import (
-    PairJudge,
-    Statement,
-    StatementPair,
-    judge_pairs,
-    worded_probability,
-)
+from anaphora.rank.reading import read_scores
 from anaphora.rank.sought import find_terms_in_title, read_question_terms
 from anaphora.recall.currency import Candidate
 from anaphora.text.shown_times import in_shown_zone
@@ -157,49 +150,3 @@ def day_of(at: float) -> datetime | None:
     except (OverflowError, OSError, ValueError):
         # Before the year 1, or after 9999.
         return None
-
-
-def pair_judge(reader: ReaderService | None, judge: PairJudge, lane: Lane) -> PairJudge:
-    """`judge`, with the reader's share in what the wording of a pair does not tell.
-
-    Just `judge` while the reader has no share, or is not loaded.
-    """
-    if reader is None or not REPLACES_SHARE or not reader.loaded:
-        return judge
-    return _SharedJudge(reader, lane)
-
-
-@dataclass(frozen=True)
-class _SharedJudge:
-    """A judge of pairs with a probability that is partly the reader's."""
-
-    reader: ReaderService
-    lane: Lane
-
-    def __call__(self, pairs: Sequence[StatementPair]) -> list[float]:
-        from anaphora.reading.model import probability
-
-        probabilities = judge_pairs(pairs)
-        worded_probabilities = [worded_probability(pair.older, pair.newer) for pair in pairs]
-        unsure = [
-            index for index, worded_odds in enumerate(worded_probabilities) if worded_odds is None
-        ]
-        changes = [
-            ("", _reader_text(pairs[at].older), _reader_text(pairs[at].newer)) for at in unsure
-        ]
-        try:
-            odds = self.reader.judge_changes(changes, self.lane)
-        except (ReaderError, TimedOut):
-            return probabilities
-        for index, read in zip(unsure, probability(np.asarray(odds)).tolist(), strict=True):
-            worded = (1.0 - REPLACES_SHARE) * probabilities[index]
-            probabilities[index] = worded + REPLACES_SHARE * read
-        return probabilities
-
-
-def _reader_text(statement: Statement) -> str:
-    from anaphora.reading.inputs import statement_text
-
-    return statement_text(
-        statement.text, day=day_of(statement.at), speaker=statement.speaker or None
-    )

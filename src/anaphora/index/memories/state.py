@@ -30,9 +30,6 @@ from anaphora.values.conversations import Degraded
 Rows = NDArray[np.int64]
 Shares = NDArray[np.float64]
 
-FEW: Final = 1_000
-"""If a filter leaves no more rows than this, each row is scored."""
-
 _HALF_A_YEAR: Final = 183 * 86_400_000_000
 """A day without a year is the one nearest to the time of the memory, in microseconds."""
 

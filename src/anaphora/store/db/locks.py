@@ -21,13 +21,3 @@ def hold_server_lock(database: Database, key: int) -> Iterator[None]:
     with database.read() as connection:
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": key})
         yield
-
-
-@contextmanager
-def try_server_lock(database: Database, key: int) -> Iterator[bool]:
-    """Hold the lock of this key if it is free; say whether."""
-    from sqlalchemy import text
-
-    with database.read() as connection:
-        statement = text("SELECT pg_try_advisory_xact_lock(:key)")
-        yield bool(connection.execute(statement, {"key": key}).scalar())

@@ -29,7 +29,6 @@ from anaphora.values.memories import NewMemory
 if TYPE_CHECKING:
     from anaphora.api.memory import Memory
 
-NOTHING_YET: Final = "Nothing is stored yet that a new session should know."
 SEARCHED: Final = 8
 """Results of each lane that `search` lists."""
 _FETCHED: Final = frozenset(("turn", "memory", "document"))
