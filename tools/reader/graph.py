@@ -61,7 +61,7 @@ def add_heads(source: Path, target: Path, heads: Mapping[str, Any]) -> None:
         ]
     )
     del graph.output[:]
-    for name in HEADS:
+    for name in sorted({part.partition(".")[0] for part in heads}):
         weight = constant(f"{name}.weight", heads[f"{name}.weight"].astype(np.float32))
         bias = constant(f"{name}.bias", heads[f"{name}.bias"].astype(np.float32))
         graph.node.append(

@@ -31,7 +31,9 @@ _MARKS = {0: 1, 101: 0, 102: 2}
 class Reader(torch.nn.Module):  # type: ignore[misc] # torch is not installed where types are checked
     """One trunk and a head of three logits for each judgement."""
 
-    def __init__(self, weights: Path, *, dropout: float, layers: int) -> None:
+    def __init__(
+        self, weights: Path, *, dropout: float, layers: int, heads: Sequence[str] = HEADS
+    ) -> None:
         super().__init__()
         self.trunk = net.load_network(weights, "cpu", dropout)
         if layers:
@@ -40,7 +42,7 @@ class Reader(torch.nn.Module):  # type: ignore[misc] # torch is not installed wh
         self.is_mpnet = self.trunk.config.model_type == MPNET
         self.drop = torch.nn.Dropout(dropout)
         width = int(self.trunk.config.hidden_size)
-        self.heads = torch.nn.ModuleDict({name: torch.nn.Linear(width, 3) for name in HEADS})
+        self.heads = torch.nn.ModuleDict({name: torch.nn.Linear(width, 3) for name in heads})
         kept = weights / HEADS_FILE
         if kept.is_file():
             with np.load(kept) as found:

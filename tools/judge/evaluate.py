@@ -1,0 +1,267 @@
+"""Measure the judges: `python -m tools.judge evaluate --run FOLDER`.
+
+In: the trees of the run's folder and, where it has them, the model and the stack; the stories and
+groups of authors and hands that are held out, and everyday changes, pairs that both hold and
+unrelated statements. Printed: average precision of "replaces" and how much is found at 90 %
+precision; in homes of many stories how many links are right, and how many replacements are found,
+at some thresholds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+from bench.embedder import KeptEmbedder
+from corpus.textbook import ROOT as TEXTBOOK
+from tools.judge.features import (
+    RUN,
+    STACK_FILE,
+    CalibratedTrees,
+    Stack,
+    StatementPair,
+    can_replace,
+    probabilities,
+    statement_of,
+)
+from tools.judge.homes import (
+    BOTH,
+    HELD_OUT,
+    OTHER,
+    REPLACES,
+    Labelled,
+    embed,
+    group_pairs,
+    kept_vectors,
+    nearest_earlier,
+    read_homes,
+)
+from tools.judge.judging import PRODUCT
+from tools.judge.prepare import is_read, model_odds
+from tools.judge.trees import feature_rows
+
+from anaphora.rank import replacement
+
+THRESHOLDS: Final = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
+_DAY: Final = 86_400.0
+Chances: TypeAlias = Any
+"""The probability of a replacement, (pairs,)."""
+
+
+def main(words: list[str]) -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(prog="python -m tools.judge evaluate", description=__doc__)
+    parser.add_argument("--run", type=Path, default=RUN, help="folder of the run")
+    parser.add_argument("--vectors", type=Path, help="folder that keeps vectors")
+    parser.add_argument(
+        "--textbook",
+        type=Path,
+        nargs="*",
+        default=sorted(TEXTBOOK.glob("*.jsonl")),
+        metavar="FILE",
+        help="JSON lines of everyday pairs, by default those of corpus/textbook",
+    )
+    chosen = parser.parse_args(words)
+    vectors = kept_vectors(chosen.vectors)
+    judged = partial(judge_all, chosen.run)
+    homes = [home for home in read_homes((HELD_OUT,), vectors) if home]
+    english = [home for home in homes if _is_english(home)]
+    foreign = [home for home in homes if not _is_english(home)]
+    for name, language_homes in (("English", english), ("other", foreign)):
+        for lane in ("facts", "turns"):
+            pairs = [pair for home in language_homes for pair in home if pair.lane == lane]
+            print_home(f"held-out authors, {name}, {lane}", pairs, judged(pairs))
+    groups = [pair for pair in group_pairs(vectors) if pair.part == HELD_OUT]
+    print_groups(groups, judged(groups))
+    if chosen.textbook:
+        for name, is_wanted in (("English", True), ("other", False)):
+            book = read_textbook(chosen.textbook, vectors, english=is_wanted)
+            if book["change"] and book["both"]:
+                print_textbook(name, book, judged)
+
+
+def judge_all(run: Path, pairs: Sequence[Labelled]) -> Mapping[str, Chances]:
+    """The probability of a replacement by each judge; `mean` is that of trees and model."""
+    rows = feature_rows(pairs)
+    odds = CalibratedTrees.read(run).log_odds(rows)
+    able = np.array([can_replace(pair.pair) for pair in pairs], bool)
+    features = probabilities(odds)[:, REPLACES] * able
+    judges = {
+        "regression": np.array([_regression(pair.pair) for pair in pairs]),
+        "features": features,
+    }
+    if not (run / PRODUCT).is_dir():
+        return judges
+    doubts = [number for number, pair in enumerate(pairs) if is_read(pair, odds[number])]
+    read = model_odds(run / PRODUCT, [pairs[number] for number in doubts])
+    judges["model"] = np.zeros(len(pairs))
+    judges["model"][doubts] = probabilities(read)[:, REPLACES]
+    judges["mean"] = features.copy()
+    judges["mean"][doubts] = _mean_chances(features[doubts], judges["model"][doubts])
+    if (run / STACK_FILE).is_file():
+        stacked = Stack.read(run).log_odds(rows[doubts], odds[doubts], read)
+        judges["stacked"] = features.copy()
+        judges["stacked"][doubts] = probabilities(stacked)[:, REPLACES]
+    return judges
+
+
+def _mean_chances(*chances: Chances) -> Chances:
+    """The probability of the mean of log-odds."""
+    odds = [np.log(share / (1 - share)) for share in np.clip(chances, 1e-6, 1 - 1e-6)]
+    return 1 / (1 + np.exp(-np.mean(odds, axis=0)))
+
+
+def _regression(pair: StatementPair) -> float:
+    """What the product judges by: a logistic regression behind rules of wording."""
+    older, newer = (
+        replacement.Statement(
+            statement.text,
+            statement.at,
+            statement.speaker,
+            statement.assistant,
+            statement.reading,
+        )
+        for statement in (pair.older, pair.newer)
+    )
+    return replacement.replacement_probability(older, newer, pair.closeness)
+
+
+def _is_english(home: Sequence[Labelled]) -> bool:
+    return sum(pair.pair.newer.reading.code == "en" for pair in home) * 2 > len(home)
+
+
+# -- figures
+
+
+def average_precision(chances: Chances, right: Any) -> float:
+    """The mean over what is right of the precision down to it."""
+    order = np.argsort(-chances, kind="stable")
+    hits = right[order].astype(float)
+    precision = np.cumsum(hits) / np.arange(1, len(hits) + 1)
+    return float((precision * hits).sum() / max(1.0, hits.sum()))
+
+
+def found_at(chances: Chances, right: Any, precision: float) -> float:
+    """The most that is found where so much of what is found is right."""
+    order = np.argsort(-chances, kind="stable")
+    hits = right[order].astype(float)
+    shares = np.cumsum(hits) / np.arange(1, len(hits) + 1)
+    enough = np.flatnonzero(shares >= precision)
+    return float(hits[: enough[-1] + 1].sum() / hits.sum()) if len(enough) else 0.0
+
+
+def print_home(name: str, pairs: Sequence[Labelled], judged: Mapping[str, Chances]) -> None:
+    """The links of a home of many stories; `found` is a share of all that are labelled."""
+    right = np.array([pair.label == REPLACES for pair in pairs])
+    near = np.array([pair.source == "stories" for pair in pairs])
+    across = np.array([pair.across for pair in pairs])
+    holding = np.array([pair.label == BOTH for pair in pairs])
+    statements = len({pair.newer for pair in pairs})
+    print(f"\n## {name}: {statements} later statements, {right.sum()} replaced")
+    print("judge | AP within stories | AP | found at .9 | links/across/both/right/found at …")
+    for judge, chances in judged.items():
+        within = near & ~across
+        cells = [
+            f"{average_precision(chances[within], right[within]):.3f}",
+            f"{average_precision(chances[near], right[near]):.3f}",
+            f"{found_at(chances[near], right[near], 0.9):.2f}",
+        ]
+        for threshold in THRESHOLDS:
+            linked = near & (chances >= threshold)
+            counts = [int((linked & kind).sum()) for kind in (linked, across, holding, right)]
+            share, recall = counts[3] / max(1, counts[0]), counts[3] / right.sum()
+            links = "/".join(map(str, counts[:3]))
+            cells.append(f"{threshold}: {links}/{share:.2f}/{recall:.2f}")
+        print(" | ".join((judge, *cells)))
+
+
+def print_groups(pairs: Sequence[Labelled], judged: Mapping[str, Chances]) -> None:
+    """What is found and wrongly found in the groups of held-out hands."""
+    labels = np.array([pair.label for pair in pairs])
+    within = np.array([not pair.across for pair in pairs])
+    print(
+        f"\n## groups of held-out hands: {within.sum()} pairs, and {(~within).sum()} of two groups"
+    )
+    print("judge | AP | found at .9 | replaces/both/repeats/other found, of two groups, at …")
+    for judge, chances in judged.items():
+        right = labels[within] == REPLACES
+        cells = [
+            f"{average_precision(chances[within], right):.3f}",
+            f"{found_at(chances[within], right, 0.9):.2f}",
+        ]
+        for threshold in (0.3, 0.5, 0.7):
+            linked = chances >= threshold
+            shares = [linked[within & (labels == label)].mean() for label in range(OTHER + 1)]
+            links = "/".join(f"{share:.2f}" for share in shares)
+            cells.append(f"{threshold}: {links}, {linked[~within].sum()}")
+        print(" | ".join((judge, *cells)))
+
+
+# -- the textbook set
+
+
+def read_textbook(
+    files: Sequence[Path], vectors: KeptEmbedder, *, english: bool
+) -> dict[str, list[Labelled]]:
+    """The pairs by kind, twenty days apart; each statement's nearest of others are unrelated.
+
+    Those in English, as they are without a `language`, or those in all other languages.
+    """
+    lines = [json.loads(line) for file in files for line in file.read_text("utf-8").splitlines()]
+    raws = [raw for raw in lines if (raw.get("language", "en") == "en") is english]
+    said_texts: list[tuple[str, str, int]] = []
+    for number, raw in enumerate(raws):
+        texts = [raw["text"]] if raw["kind"] == "unrelated" else [raw["older"], raw["newer"]]
+        said_texts += [(text, raw["kind"], number) for text in texts]
+    if not said_texts:
+        return {"change": [], "both": [], "unrelated": []}
+    rows = embed([text for text, _, _ in said_texts], vectors)
+    statements = [
+        statement_of(text, number % 997 * _DAY) for number, (text, _, _) in enumerate(said_texts)
+    ]
+    near = nearest_earlier(statements, rows)
+    kinds: dict[str, list[Labelled]] = {"change": [], "both": [], "unrelated": []}
+    for new, (_, kind, number) in enumerate(said_texts):
+        for old in {new - 1, *near[new]} if new else near[new]:
+            is_pair = old == new - 1 and said_texts[old][2] == number
+            if is_pair or said_texts[old][2] != number:
+                pair = StatementPair(
+                    statement_of(said_texts[old][0], 0.0),
+                    statement_of(said_texts[new][0], 20 * _DAY),
+                    float(rows[old] @ rows[new]),
+                )
+                label = OTHER if not is_pair else REPLACES if kind == "change" else BOTH
+                kinds[kind if is_pair else "unrelated"].append(
+                    Labelled(pair, label, HELD_OUT, "textbook", "", "facts", "", f"{new}")
+                )
+    return kinds
+
+
+def print_textbook(
+    name: str,
+    book: Mapping[str, Sequence[Labelled]],
+    judged: Callable[[Sequence[Labelled]], Mapping[str, Chances]],
+) -> None:
+    """The share of each kind that is linked, and how many links of what is unrelated."""
+    judges = {kind: judged(pairs) for kind, pairs in book.items()}
+    sizes = {kind: len(pairs) for kind, pairs in book.items()}
+    print(f"\n## textbook, {name}: {sizes}")
+    print("judge | AP of changes against both | among all | changes/both/unrelated links at …")
+    for judge in judges["change"]:
+        chances = np.concatenate([judges[kind][judge] for kind in sizes])
+        right = np.repeat([kind == "change" for kind in sizes], list(sizes.values()))
+        related = sizes["change"] + sizes["both"]
+        cells = [
+            f"{average_precision(chances[:related], right[:related]):.3f}",
+            f"{average_precision(chances, right):.3f}",
+        ]
+        for threshold in THRESHOLDS:
+            linked = [(judges[kind][judge] >= threshold) for kind in sizes]
+            shares = f"{linked[0].mean():.2f}/{linked[1].mean():.3f}/{linked[2].sum()}"
+            cells.append(f"{threshold}: {shares}")
+        print(" | ".join((judge, *cells)))
