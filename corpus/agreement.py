@@ -1,8 +1,8 @@
 """How far a second reader, who saw no labels, names the same evidence.
 
 `python -m corpus.agreement` prints it for the readings of `second_reading.json`, and for what hands
-wrote the share that is alike by `second_labels.json` (groups), `second_questions.json`,
-`second_exchanges.json` and `second_past.json`.
+wrote the share that is alike by `second_labels.json` (groups), `second_plain.json` (plain groups),
+`second_questions.json`, `second_exchanges.json` and `second_past.json`.
 """
 
 from __future__ import annotations
@@ -14,11 +14,14 @@ from pathlib import Path
 
 from corpus.reading import FOLDER, Key, read_stories
 from corpus.tasks import as_told
-from corpus.written import Group, read_chains, read_exchanges, read_groups, read_wanted
+from corpus.written import ROOT, Group, read_chains, read_exchanges, read_groups, read_wanted
 
 READINGS = FOLDER.parent / "second_reading.json"
 LABELS = FOLDER.parent / "second_labels.json"
 """Rows of a hand, the place of a group in its file, that of a later statement, and its label."""
+
+PLAIN = FOLDER.parent / "second_plain.json"
+"""The same of plain groups."""
 
 QUESTIONS = FOLDER.parent / "second_questions.json"
 """Rows of a hand, a story, a question, its lane, and what the reader named of twelve statements."""
@@ -65,14 +68,19 @@ def measure_agreement(readings: Path = READINGS) -> Agreement:
     return Agreement(len(rows), *shares)
 
 
-def measure_labels(labels: Path = LABELS) -> float:
+def measure_labels(labels: Path = LABELS, folder: Path = ROOT / "groups") -> float:
     """The share of later statements that a second reader, blind, labels as their hand did."""
     by_hand: dict[str, list[Group]] = {}
-    for group in read_groups():
+    for group in read_groups(folder):
         by_hand.setdefault(group.hand, []).append(group)
     rows: list[tuple[str, int, int, str]] = json.loads(labels.read_text("utf-8"))
     alike = sum(by_hand[hand][at].newer[place].label == label for hand, at, place, label in rows)
     return alike / len(rows)
+
+
+def measure_plain() -> float:
+    """The same of plain groups."""
+    return measure_labels(PLAIN, ROOT / "plain")
 
 
 def measure_questions(readings: Path = QUESTIONS) -> float:
@@ -125,6 +133,7 @@ def overlap(named: Set[Key], labelled: Set[Key]) -> float:
 if __name__ == "__main__":
     print(measure_agreement())
     print(f"labels of groups: {measure_labels():.3f}")
+    print(f"labels of plain groups: {measure_plain():.3f}")
     print(f"questions: {measure_questions():.3f}")
     print(f"exchanges: {measure_exchanges():.3f}")
     print(f"past: {measure_past():.3f}")

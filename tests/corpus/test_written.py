@@ -12,11 +12,25 @@ from corpus.agreement import (
     measure_exchanges,
     measure_labels,
     measure_past,
+    measure_plain,
     measure_questions,
 )
 from corpus.counting import PAGE
 from corpus.reading import CorpusError, read_stories
-from corpus.written import read_chains, read_exchanges, read_groups, read_wanted
+from corpus.written import ROOT, read_chains, read_exchanges, read_groups, read_wanted
+
+
+def test_plain_groups_set_another_value_against_another_thing() -> None:
+    """In nearly the same words; the page gives the numbers."""
+    groups = read_groups(ROOT / "plain")
+    labels = Counter(later.label for group in groups for later in group.newer)
+    page = PAGE.read_text("utf-8")
+    assert f"{labels.total():,} later statements in {len(groups)} plain groups" in page
+    assert all(
+        [later.label for later in group.newer].count("replaces") == 2
+        and {"holds", "same"} <= {later.label for later in group.newer}
+        for group in groups
+    )
 
 
 def test_groups_set_what_replaces_against_what_holds() -> None:
@@ -42,7 +56,7 @@ def test_groups_set_what_replaces_against_what_holds() -> None:
 
 
 @pytest.mark.parametrize(
-    "measure", [measure_labels, measure_questions, measure_exchanges, measure_past]
+    "measure", [measure_labels, measure_plain, measure_questions, measure_exchanges, measure_past]
 )
 def test_a_second_reader_is_of_one_mind(measure: Callable[[], float]) -> None:
     """The page states how far, on 500 of each kind."""
