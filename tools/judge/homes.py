@@ -31,7 +31,7 @@ REPLACES, BOTH, REPEATS, OTHER = range(4)
 CLASSES: Final = ("replaces", "both", "repeats", "other")
 TRAINED, CALIBRATED, HELD_OUT = "train", "calibrate", "held out"
 
-HELD_OUT_HANDS: Final = frozenset({"g09", "g10"})
+HELD_OUT_HANDS: Final = frozenset({"g09", "g10", "p05"})
 CALIBRATED_BY: Final = frozenset({"a06", "a11", "b04", "c08", "g08"})
 NEIGHBOURS: Final = 16
 """Earlier statements that a later one is compared with."""
@@ -269,7 +269,7 @@ def group_pairs(vectors: KeptEmbedder, across: int = 8, seed: int = 1) -> list[L
     chance = random.Random(seed)
     statements: list[tuple[Statement, str, str, Lane]] = []
     links: list[tuple[int, int, int]] = []
-    for number, group in enumerate(read_groups()):
+    for number, group in enumerate((*read_groups(), *read_groups(ROOT / "plain"))):
         name, at = f"{group.hand}/{number}", chance.uniform(0, 200) * _DAY
         older = len(statements)
         first = statement_of(group.older.text, at, group.older.by, group.older.before)
