@@ -198,12 +198,12 @@ def show_text(out: Console, text: str, indent: int = INDENT) -> None:
 
 
 def show_factors(out: Console, factors: Mapping[str, float], answers: float | None = None) -> None:
-    """Show the parts of a score, largest first, and the reader's verdict, as one line."""
+    """Show the parts of a score, largest first, and how probably a hit answers, as one line."""
     weights = {name: weight for name, weight in factors.items() if abs(weight) >= 0.0005}
     largest_first = sorted(weights.items(), key=lambda item: -abs(item[1]))
     parts = [f"{name.replace('_', ' ')} {weight:+.3f}" for name, weight in largest_first]
     if answers is not None:
-        parts.append(f"the reader: answers the question ({answers:.0%})")
+        parts.append(f"answers the question ({answers:.0%})")
     if parts:
         out.print(Padding(styled(" · ".join(parts), "dim"), (0, 0, 0, INDENT), expand=False))
 
