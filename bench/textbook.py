@@ -1,4 +1,4 @@
-"""Is an everyday change known as one? `python -m bench.textbook [--only small] [--language en]`.
+"""Is an everyday change known as one? `python -m bench.textbook [--only small] [--most 50]`.
 
 Changes and pairs that both hold, by hands that nothing is trained on (`corpus/textbook`). Each pair
 is told among forty unrelated statements, and all of them together in one home, as facts and as
@@ -61,9 +61,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         if given.only != "small":
             outcomes += _ask_large(Path(folder) / "large", pairs, unrelated)
     if given.list:
-        for one in outcomes:
-            if (one.pair.changes and not one.first) or (not one.pair.changes and one.marked):
-                print(one.home, one.lane, one.pair, one)
+        for outcome in outcomes:
+            if (outcome.pair.changes and not outcome.first) or (
+                not outcome.pair.changes and outcome.marked
+            ):
+                print(outcome.home, outcome.lane, outcome.pair, outcome)
     figures = list(_figures(outcomes))
     if given.only is None and given.most is None:
         keep("textbook", "Everyday changes", figures)
@@ -76,7 +78,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _ask_small(home: Path, pairs: Sequence[Pair], unrelated: Sequence[str]) -> Iterator[Outcome]:
     dice = random.Random(_SEED)
     for number, pair in enumerate(pairs):
-        around = dice.sample(list(unrelated), AROUND)
+        around = dice.sample(unrelated, AROUND)
         for lane in (FACTS, TURNS):
             yield from _tell_and_ask(home / f"{number}-{lane}", "small", lane, [pair], around)
 
@@ -136,21 +138,23 @@ def _ask(memory: Memory, pair: Pair, home: str, lane: str) -> Outcome:
 
 def _figures(outcomes: Sequence[Outcome]) -> Iterator[Figure]:
     groups: dict[str, list[Outcome]] = defaultdict(list)
-    for one in outcomes:
-        english = "English" if one.pair.language == "en" else "other languages"
-        groups[f"{one.home} homes, {one.lane}, {english}"].append(one)
+    for outcome in outcomes:
+        english = "English" if outcome.pair.language == "en" else "other languages"
+        groups[f"{outcome.home} homes, {outcome.lane}, {english}"].append(outcome)
     for name, own in groups.items():
-        changes = [one for one in own if one.pair.changes]
-        both = [one for one in own if not one.pair.changes]
+        changes = [outcome for outcome in own if outcome.pair.changes]
+        both = [outcome for outcome in own if not outcome.pair.changes]
         yield Figure(f"{name}: changes", len(changes))
         for share in ("first", "before", "marked", "silent"):
-            value = sum(getattr(one, share) for one in changes) / max(1, len(changes))
+            value = sum(getattr(outcome, share) for outcome in changes) / max(1, len(changes))
             yield Figure(f"{name}: {_NAMES[share]}", value)
-        wrong = sum(one.marked for one in both) / max(1, len(both))
+        wrong = sum(outcome.marked for outcome in both) / max(1, len(both))
         yield Figure(f"{name}: pairs that both hold", len(both))
         yield Figure(f"{name}: one of two that both hold marked", wrong)
         # The older one is what is asked for.
-        right = sum(not one.before and not one.silent for one in both) / max(1, len(both))
+        right = sum(not outcome.before and not outcome.silent for outcome in both) / max(
+            1, len(both)
+        )
         yield Figure(f"{name}: of two that both hold the one asked for before the other", right)
 
 

@@ -7,11 +7,12 @@ statements.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-__all__ = ["Pair", "read_textbook"]
+__all__ = ["Pair", "Unrelated", "read_rows", "read_textbook"]
 
 ROOT: Final = Path(__file__).with_name("textbook")
 
@@ -31,18 +32,47 @@ class Pair:
     question: str
     changes: bool
 
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """What is told, in its order."""
+        return self.older, self.newer
+
+
+@dataclass(frozen=True, slots=True)
+class Unrelated:
+    """A statement that has nothing to do with any other."""
+
+    hand: str
+    language: str
+    text: str
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """What is told."""
+        return (self.text,)
+
 
 def read_textbook(root: Path = ROOT) -> tuple[list[Pair], list[str]]:
     """All pairs, and the unrelated statements, in the order of the files."""
-    pairs: list[Pair] = []
-    unrelated: list[str] = []
-    for path in sorted(root.glob("*.jsonl")):
-        for line in path.read_text("utf-8").splitlines():
-            row = json.loads(line)
-            if row["kind"] == "unrelated":
-                unrelated.append(row["text"])
-                continue
-            texts = (row["older"], row["newer"], row["question"])
-            language = row.get("language", "en")
-            pairs.append(Pair(path.stem, language, *texts, row["kind"] == "change"))
-    return pairs, unrelated
+    rows = read_rows(sorted(root.glob("*.jsonl")))
+    return (
+        [row for row in rows if isinstance(row, Pair)],
+        [row.text for row in rows if isinstance(row, Unrelated)],
+    )
+
+
+def read_rows(files: Iterable[Path]) -> list[Pair | Unrelated]:
+    """The lines of files in their order."""
+    return [
+        _row(file.stem, json.loads(line))
+        for file in files
+        for line in file.read_text("utf-8").splitlines()
+    ]
+
+
+def _row(hand: str, raw: Mapping[str, str]) -> Pair | Unrelated:
+    language = raw.get("language", "en")
+    if raw["kind"] == "unrelated":
+        return Unrelated(hand, language, raw["text"])
+    texts = (raw["older"], raw["newer"], raw["question"])
+    return Pair(hand, language, *texts, raw["kind"] == "change")

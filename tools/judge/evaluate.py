@@ -10,7 +10,6 @@ at some thresholds.
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -19,6 +18,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from bench.embedder import KeptEmbedder
 from corpus.textbook import ROOT as TEXTBOOK
+from corpus.textbook import Pair, Unrelated, read_rows
 from tools.judge.features import (
     RUN,
     STACK_FILE,
@@ -44,6 +44,7 @@ from tools.judge.homes import (
 from tools.judge.judging import PRODUCT
 from tools.judge.prepare import is_read, model_odds
 from tools.judge.trees import feature_rows
+from tools.reader.scores import average_precision, recall_at
 
 from anaphora.rank import replacement
 
@@ -79,10 +80,13 @@ def main(words: list[str]) -> None:
     groups = [pair for pair in group_pairs(vectors) if pair.part == HELD_OUT]
     print_groups(groups, judged(groups))
     if chosen.textbook:
-        for name, is_wanted in (("English", True), ("other", False)):
-            book = read_textbook(chosen.textbook, vectors, english=is_wanted)
-            if book["change"] and book["both"]:
-                print_textbook(name, book, judged)
+        book = read_rows(chosen.textbook)
+        for name, is_english in (("English", True), ("other", False)):
+            kinds = textbook_pairs(
+                [row for row in book if (row.language == "en") is is_english], vectors
+            )
+            if kinds["change"] and kinds["both"]:
+                print_textbook(name, kinds, judged)
 
 
 def judge_all(run: Path, pairs: Sequence[Labelled]) -> Mapping[str, Chances]:
@@ -118,17 +122,7 @@ def _mean_chances(*chances: Chances) -> Chances:
 
 def _regression(pair: StatementPair) -> float:
     """What the product judges by: a logistic regression behind rules of wording."""
-    older, newer = (
-        replacement.Statement(
-            statement.text,
-            statement.at,
-            statement.speaker,
-            statement.assistant,
-            statement.reading,
-        )
-        for statement in (pair.older, pair.newer)
-    )
-    return replacement.replacement_probability(older, newer, pair.closeness)
+    return replacement.replacement_probability(pair.older, pair.newer, pair.closeness)
 
 
 def _is_english(home: Sequence[Labelled]) -> bool:
@@ -136,23 +130,6 @@ def _is_english(home: Sequence[Labelled]) -> bool:
 
 
 # -- figures
-
-
-def average_precision(chances: Chances, right: Any) -> float:
-    """The mean over what is right of the precision down to it."""
-    order = np.argsort(-chances, kind="stable")
-    hits = right[order].astype(float)
-    precision = np.cumsum(hits) / np.arange(1, len(hits) + 1)
-    return float((precision * hits).sum() / max(1.0, hits.sum()))
-
-
-def found_at(chances: Chances, right: Any, precision: float) -> float:
-    """The most that is found where so much of what is found is right."""
-    order = np.argsort(-chances, kind="stable")
-    hits = right[order].astype(float)
-    shares = np.cumsum(hits) / np.arange(1, len(hits) + 1)
-    enough = np.flatnonzero(shares >= precision)
-    return float(hits[: enough[-1] + 1].sum() / hits.sum()) if len(enough) else 0.0
 
 
 def print_home(name: str, pairs: Sequence[Labelled], judged: Mapping[str, Chances]) -> None:
@@ -169,7 +146,7 @@ def print_home(name: str, pairs: Sequence[Labelled], judged: Mapping[str, Chance
         cells = [
             f"{average_precision(chances[within], right[within]):.3f}",
             f"{average_precision(chances[near], right[near]):.3f}",
-            f"{found_at(chances[near], right[near], 0.9):.2f}",
+            f"{recall_at(chances[near], right[near], 0.9)[0]:.2f}",
         ]
         for threshold in THRESHOLDS:
             linked = near & (chances >= threshold)
@@ -192,7 +169,7 @@ def print_groups(pairs: Sequence[Labelled], judged: Mapping[str, Chances]) -> No
         right = labels[within] == REPLACES
         cells = [
             f"{average_precision(chances[within], right):.3f}",
-            f"{found_at(chances[within], right, 0.9):.2f}",
+            f"{recall_at(chances[within], right, 0.9)[0]:.2f}",
         ]
         for threshold in (0.3, 0.5, 0.7):
             linked = chances >= threshold
@@ -205,40 +182,33 @@ def print_groups(pairs: Sequence[Labelled], judged: Mapping[str, Chances]) -> No
 # -- the textbook set
 
 
-def read_textbook(
-    files: Sequence[Path], vectors: KeptEmbedder, *, english: bool
+def textbook_pairs(
+    book: Sequence[Pair | Unrelated], vectors: KeptEmbedder
 ) -> dict[str, list[Labelled]]:
-    """The pairs by kind, twenty days apart; each statement's nearest of others are unrelated.
-
-    Those in English, as they are without a `language`, or those in all other languages.
-    """
-    lines = [json.loads(line) for file in files for line in file.read_text("utf-8").splitlines()]
-    raws = [raw for raw in lines if (raw.get("language", "en") == "en") is english]
-    said_texts: list[tuple[str, str, int]] = []
-    for number, raw in enumerate(raws):
-        texts = [raw["text"]] if raw["kind"] == "unrelated" else [raw["older"], raw["newer"]]
-        said_texts += [(text, raw["kind"], number) for text in texts]
-    if not said_texts:
-        return {"change": [], "both": [], "unrelated": []}
-    rows = embed([text for text, _, _ in said_texts], vectors)
-    statements = [
-        statement_of(text, number % 997 * _DAY) for number, (text, _, _) in enumerate(said_texts)
-    ]
-    near = nearest_earlier(statements, rows)
+    """The pairs by kind, twenty days apart; each statement's nearest of others are unrelated."""
     kinds: dict[str, list[Labelled]] = {"change": [], "both": [], "unrelated": []}
-    for new, (_, kind, number) in enumerate(said_texts):
+    told = [(text, number) for number, row in enumerate(book) for text in row.texts]
+    if not told:
+        return kinds
+    rows = embed([text for text, _ in told], vectors)
+    statements = [statement_of(text, number % 997 * _DAY) for number, (text, _) in enumerate(told)]
+    near = nearest_earlier(statements, rows)
+    for new, (text, number) in enumerate(told):
         for old in {new - 1, *near[new]} if new else near[new]:
-            is_pair = old == new - 1 and said_texts[old][2] == number
-            if is_pair or said_texts[old][2] != number:
-                pair = StatementPair(
-                    statement_of(said_texts[old][0], 0.0),
-                    statement_of(said_texts[new][0], 20 * _DAY),
-                    float(rows[old] @ rows[new]),
-                )
-                label = OTHER if not is_pair else REPLACES if kind == "change" else BOTH
-                kinds[kind if is_pair else "unrelated"].append(
-                    Labelled(pair, label, HELD_OUT, "textbook", "", "facts", "", f"{new}")
-                )
+            older_text, older_number = told[old]
+            row = book[number]
+            is_pair = older_number == number
+            kind, label = "unrelated", OTHER
+            if is_pair and isinstance(row, Pair):
+                kind, label = ("change", REPLACES) if row.changes else ("both", BOTH)
+            pair = StatementPair(
+                statement_of(older_text, 0.0),
+                statement_of(text, 20 * _DAY),
+                float(rows[old] @ rows[new]),
+            )
+            kinds[kind].append(
+                Labelled(pair, label, HELD_OUT, "textbook", "", "facts", "", f"{new}")
+            )
     return kinds
 
 

@@ -11,20 +11,16 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final
 
-from tools.judge.features import Statement
 from tools.judge.homes import OTHER, Labelled
-from tools.judge.pairs import ENGLISH, pair_text
+from tools.judge.pairs import Words, is_english, pair_text, words_of
 from tools.models.batches import draw_epochs
 from tools.models.examples import read_lines
 
 PAIRS_FILE: Final = "pairs.jsonl"
 PLAIN: Final = "plain"
 """The source of a later statement that is related to nothing."""
-
-Words: TypeAlias = tuple[str, str, str]
-"""A statement's text, its speaker, and the turn before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +68,7 @@ def examples_of(pairs: Sequence[Labelled], hardness: Sequence[float]) -> Iterato
     """The English pairs by their later statement; `hardness` says how likely each is mistaken."""
     together: dict[str, list[tuple[Labelled, float]]] = defaultdict(list)
     for pair, hard in zip(pairs, hardness, strict=True):
-        if is_english(pair):
+        if is_english(pair.pair):
             together[pair.newer].append((pair, hard))
     for key, group in together.items():
         # What was written beside each other comes before what only lies near.
@@ -87,20 +83,9 @@ def examples_of(pairs: Sequence[Labelled], hardness: Sequence[float]) -> Iterato
         )
 
 
-def is_english(pair: Labelled) -> bool:
-    """Whether the model reads a pair."""
-    return {pair.pair.older.reading.code, pair.pair.newer.reading.code} <= ENGLISH
-
-
 def _lies_near(pair: Labelled) -> bool:
     is_story = pair.source.startswith("stories")
     return pair.label == OTHER and (is_story or pair.across)
-
-
-def words_of(statement: Statement) -> Words:
-    """What is kept of a statement."""
-    speaker = "assistant" if statement.assistant else statement.speaker
-    return statement.text, speaker, statement.before
 
 
 def read_examples(folder: Path) -> list[PairExample]:

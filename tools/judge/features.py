@@ -21,6 +21,7 @@ from typing import Any, Final, Self, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from anaphora.rank import replacement
 from anaphora.rank.statements import (
     CLOCK,
     DAY,
@@ -41,7 +42,6 @@ UNDECIDED: Final = 0.01
 UNKNOWN: Final = -1.0
 """The closeness of two statements of which one has no vector yet."""
 
-_NAMED: Final = re.compile(r"([^\W\d_]\w{1,20}): ")
 _CAPITAL: Final = re.compile(r"(?<=[\w,;:’'\"(] )[^\W\d_a-z][^\W\d_]\w*")
 _NUMBER: Final = re.compile(r"\d+(?:[.,:/-]\d+)*")
 _DAY: Final = 86_400.0
@@ -129,29 +129,10 @@ _SHORT: Final = math.log1p(120)
 
 
 @dataclass(frozen=True)
-class Statement:
-    """A statement: its time `at` in seconds, its speaker ("": not known), and its reading.
+class Statement(replacement.Statement):
+    """A statement, with the turn `before` it, "" where there is none or it is not known."""
 
-    `before` is the turn before it, "" where there is none or it is not known.
-    """
-
-    text: str
-    at: float
-    speaker: str
-    assistant: bool
-    reading: StatementReading
     before: str = ""
-
-    @cached_property
-    def name(self) -> str:
-        """The speaker: as it is known, or the name before a colon with which the text begins."""
-        name_match = None if self.speaker else _NAMED.match(self.text)
-        return (name_match.group(1) if name_match else self.speaker).casefold()
-
-    @property
-    def is_personal(self) -> bool:
-        """It is in the first person, and no assistant's."""
-        return self.reading.personal and not self.assistant
 
     @cached_property
     def signs(self) -> _Signs:

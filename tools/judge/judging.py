@@ -23,7 +23,7 @@ from tools.judge.features import (
     is_undecided,
     verdicts_of,
 )
-from tools.judge.pairs import ENGLISH, PairReader, pair_text
+from tools.judge.pairs import PairReader, is_english, pair_text, words_of
 
 from anaphora.errors import AnaphoraError, ReaderError
 
@@ -62,7 +62,7 @@ class PairService:
         doubts = [
             number
             for number, pair in enumerate(pairs)
-            if is_undecided(pair, odds[number]) and _is_english(pair)
+            if is_undecided(pair, odds[number]) and is_english(pair)
         ]
         loaded = self._load_once() if doubts else None
         if loaded is None:
@@ -100,15 +100,10 @@ class PairService:
         return reader, stack
 
 
-def _is_english(pair: StatementPair) -> bool:
-    return {pair.older.reading.code, pair.newer.reading.code} <= ENGLISH
-
-
 def _texts_of(pair: StatementPair) -> tuple[str, str]:
     return read_form(pair.older), read_form(pair.newer)
 
 
 def read_form(statement: Statement) -> str:
     """A statement as the pair model reads it."""
-    speaker = "assistant" if statement.assistant else statement.speaker
-    return pair_text(statement.text, speaker, statement.before)
+    return pair_text(*words_of(statement))

@@ -8,7 +8,9 @@ languages features alone judge.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, TypeAlias
+
+from tools.judge.features import Statement, StatementPair
 
 from anaphora.reading.inputs import BEFORE_CHARACTERS, statement_text
 from anaphora.reading.model import Logits, Reader
@@ -18,6 +20,21 @@ PAIRS: Final = "pairs"
 
 ENGLISH: Final = frozenset({"en", ""})
 """The languages that it reads; "": none shows."""
+
+
+Words: TypeAlias = tuple[str, str, str]
+"""A statement's text, its speaker, and the turn before it."""
+
+
+def is_english(pair: StatementPair) -> bool:
+    """Whether the model reads a pair."""
+    return {pair.older.reading.code, pair.newer.reading.code} <= ENGLISH
+
+
+def words_of(statement: Statement) -> Words:
+    """What the model reads of a statement."""
+    speaker = "assistant" if statement.assistant else statement.speaker
+    return statement.text, speaker, statement.before
 
 
 def pair_text(text: str, speaker: str = "", before: str = "") -> str:

@@ -18,7 +18,6 @@ from tools.judge.examples import (
     PAIRS_FILE,
     PairExample,
     examples_of,
-    is_english,
     read_examples,
 )
 from tools.judge.features import RUN, CalibratedTrees, is_undecided, probabilities
@@ -33,7 +32,7 @@ from tools.judge.homes import (
     read_homes,
 )
 from tools.judge.judging import read_form
-from tools.judge.pairs import PAIRS
+from tools.judge.pairs import PAIRS, is_english
 from tools.judge.trees import feature_rows
 from tools.models.examples import write_lines
 from tools.reader.reading import OnnxReader
@@ -78,7 +77,7 @@ def feature_chances(trees: CalibratedTrees, pairs: Sequence[Labelled]) -> Any:
 
 def is_read(pair: Labelled, odds: Any) -> bool:
     """Whether the model is to read a pair with these log-odds by its features."""
-    return is_english(pair) and is_undecided(pair.pair, odds)
+    return is_english(pair.pair) and is_undecided(pair.pair, odds)
 
 
 def model_odds(model: Path, pairs: Sequence[Labelled]) -> Any:
@@ -96,7 +95,7 @@ def _ask(model: Path, pairs: Sequence[Labelled], hardness: Any) -> None:
     doubts = [
         number
         for number, pair in enumerate(pairs)
-        if pair.label == OTHER and hardness[number] >= UNDECIDED and is_english(pair)
+        if pair.label == OTHER and hardness[number] >= UNDECIDED and is_english(pair.pair)
     ]
     chances = probabilities(model_odds(model, [pairs[number] for number in doubts]))
     hardness[doubts] += chances[:, REPLACES]

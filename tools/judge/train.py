@@ -19,8 +19,8 @@ from tools.judge.homes import REPLACES
 from tools.judge.pairs import PAIRS
 from tools.models import network as net
 from tools.models.running import Run, file_digest, planned, run_arguments, trained_parameters
-from tools.reader import graph
-from tools.reader.network import Reader, logits_of, save
+from tools.reader.network import Reader, logits_of
+from tools.reader.train import finish
 
 from anaphora.reading.inputs import Inputs
 
@@ -65,13 +65,7 @@ def main(words: list[str]) -> None:
     run = Run(chosen.run, plan, reader, groups)
     print(f"{len(examples)} later statements, {plan.steps} steps, from {run.step}")
     run.train(draw_steps(examples, plan.drawing), Losses(reader, plan).back, chosen.stop_after)
-    digest = save(reader.eval(), weights, chosen.run / "weights")
-    if not chosen.weights_only:
-        target = chosen.run / "float"
-        target.mkdir(exist_ok=True)
-        graph.export(chosen.run / "weights", target / "model.onnx")
-        graph.write_manifest(target, f"{chosen.name}-float", {})
-    run.finish(digest)
+    finish(run, reader, weights, chosen)
 
 
 class Losses:

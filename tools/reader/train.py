@@ -10,6 +10,7 @@ is the divergence from the teachers' classes, and from their order of a question
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -86,6 +87,11 @@ def main(words: list[str]) -> None:
     losses = Losses(reader, device, plan, read_labels(chosen.soft) if chosen.soft else None)
     print(f"{len(answers)} questions, {len(changes)} pairs, {plan.steps} steps, from {run.step}")
     run.train(draw_steps(answers, changes, plan.drawing), losses.back, chosen.stop_after)
+    finish(run, reader, weights, chosen)
+
+
+def finish(run: Run, reader: Reader, weights: Path, chosen: argparse.Namespace) -> None:
+    """Write what a run has made of `weights`: those, and unless told otherwise 32 bits of ONNX."""
     digest = save(reader.eval(), weights, chosen.run / "weights")
     if not chosen.weights_only:
         target = chosen.run / "float"

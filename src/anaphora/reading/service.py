@@ -12,7 +12,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 from anaphora.calls.counting import EXIT_PATIENCE
 from anaphora.calls.limits import wait_for_given_up, within_limit
@@ -33,8 +33,6 @@ BUNDLED: Final = Path(__file__).parent / "models" / "reader"
 """The folder that ships. Without it this installation has no reader."""
 
 _LOAD_FAILURES: Final = (AnaphoraError, RuntimeError, ValueError, OSError, MemoryError, ImportError)
-
-Judge: TypeAlias = Callable[[Sequence[int]], Sequence[float]]
 
 
 class ReaderService:
@@ -116,23 +114,16 @@ class ReaderService:
         Cancelled as the limit of the call says.
         """
         reader = self._loaded()
-
-        def judge(indexes: Sequence[int]) -> Sequence[float]:
-            texts = [candidates[index] for index in indexes]
-            odds: list[float] = reader.judge_answers(question, texts, lane).tolist()
-            return odds
-
-        return self._judge([(lane, question, text) for text in candidates], judge)
-
-    def _judge(self, keys: Sequence[Hashable], judge: Judge) -> list[float]:
-        """The kept judgements, the others made in one call."""
+        keys = [(lane, question, text) for text in candidates]
         odds = [self._cache.get(key) for key in keys]
         missing = [index for index, cached_odds in enumerate(odds) if cached_odds is None]
         if missing:
+            texts = [candidates[index] for index in missing]
 
-            def run() -> Sequence[float]:
+            def run() -> list[float]:
                 with lent():
-                    return judge(missing)
+                    answers: list[float] = reader.judge_answers(question, texts, lane).tolist()
+                    return answers
 
             answers = within_limit(run)
             with self._lock:
