@@ -58,7 +58,7 @@ from bench.told import (
 )
 
 if TYPE_CHECKING:
-    from anaphora.recall.currency import Candidate
+    from anaphora.recall.candidates import Candidate
 
 FLOORS: Final = tuple(
     sorted({0.02, 0.05, 0.08, 0.1, 0.15, 0.2, 0.25, 0.3, 0.5, TURN_FLOOR, FACT_FLOOR})

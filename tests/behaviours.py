@@ -15,6 +15,10 @@ PROMISES: dict[str, str] = {
     "calls.closing": "D `close` waits for calls under way, within a limit, and never for ever.",
     "calls.reading_writes_nothing": "D Reading writes nothing into a home that nothing was written to.",
     "calls.late_threads": "Q A thread that begins after the main thread has ended has its memory.",
+    # Links: what a statement makes of earlier ones
+    "links.behind": "D Links are made behind every write, in any order, and die with their statements.",
+    "links.told": "D Memories that replace others are proposed, told once, and stay settled; the doctor says what judges.",
+    "links.rivals": "D Of what a later statement may replace it replaces one thing, and what tells of that.",
     # Threads: the conversation store (S1)
     "threads.go_bytes": "S1 A thread file written by Go is read, and written back, byte for byte.",
     "threads.durable": "Q An acknowledged turn survives kill -9 at any instant.",

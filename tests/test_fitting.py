@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 from corpus.reading import RelationKind, read_split, read_stories
-from tools.fit_currency import changed_texts
 from tools.fitting import constants
 from tools.fitting.__main__ import NAMES
 from tools.fitting.constants import Constant, UnknownConstant, Value, rewritten
 from tools.fitting.steps import SILENCE, STEPS, TRIED, UNASKED
+from tools.judge.homes import REPLACES, related_places
 
 WRITTEN = (
     Constant("embed/calibration.py", "MINILM", 4, call="apart"),
@@ -24,8 +24,7 @@ WRITTEN = (
         for name in ("WORDS_TRUST", "PARTIAL_TRUST", "DECAY_FLOOR", "UNSURE", "SURE")
     ),
     Constant("ingest/linking.py", "CLOSE"),
-    Constant("rank/contradiction.py", "NEAR"),
-    Constant("rank/currency.py", "EVIDENT"),
+    Constant("ingest/linking.py", "NEAR"),
     *(
         Constant("rank/silence.py", name)
         for name in (*SILENCE, "TURN_FLOOR", "HIT_TURNS", "HIT_FACTS")
@@ -132,8 +131,9 @@ def test_what_is_said_again_is_replaced_and_replaces_as_well() -> None:
         replace(story.relations[0], lane="facts", older=keys[old], newer=keys[new], kind=kind)
         for old, new, kind in pairs
     )
-    first, second, again, third = (story.texts("facts")[key] for key in keys)
-    assert changed_texts(replace(story, relations=relations), "facts") == {
+    first, second, again, third = keys
+    related = related_places(replace(story, relations=relations), "facts")
+    assert {pair for pair, label in related.items() if label == REPLACES} == {
         (first, second),
         (first, again),
         (first, third),

@@ -3,71 +3,38 @@
 from __future__ import annotations
 
 import math
-from itertools import product
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
+from tests.ingest.small_judge import generated_pairs, make_judge, make_trees, pair_of, say
 from tools.judge.boosting import Growth, fit_trees
-from tools.judge.features import (
+from tools.judge.evaluate import judge_all
+from tools.judge.examples import words_of
+from tools.judge.folders import PRODUCT, product_model, read_stack, read_trees
+from tools.judge.homes import HELD_OUT, REPLACES, Labelled
+from tools.judge.stack import fit_classes
+from tools.judge.trees import tree_odds, write_arrays, write_trees
+
+from anaphora.ingest.judging import STACK_FILE, TREES_FILE, PairJudge, read_form
+from anaphora.rank.pairs import (
     FEATURES,
     OF_ONE,
     OF_PAIR,
-    STACK_FILE,
-    TREES_FILE,
     UNKNOWN,
-    CalibratedTrees,
-    Stack,
-    Statement,
-    StatementPair,
     features_of,
     probabilities,
     stack_features,
-    statement_of,
     verdicts_of,
 )
-from tools.judge.homes import OTHER, REPLACES
-from tools.judge.judging import PairService, read_form
-from tools.judge.stack import fit_classes
-from tools.judge.trees import fit_scale, tree_odds, write_arrays, write_trees
-
-DAY = 86_400.0
-NAMES = ("Kim", "Rafi", "Mira", "Ola", "Ann", "Teo")
-THINGS = ("staging database", "old printer", "blue van", "front door key", "office plant")
-
-
-def say(text: str, day: float, speaker: str = "", before: str = "") -> Statement:
-    return statement_of(text, day * DAY, speaker, before)
-
-
-def pair_of(older: str, newer: str, closeness: float = math.nan, day: float = 20) -> StatementPair:
-    return StatementPair(say(older, 0), say(newer, day), closeness)
-
-
-def generated_pairs() -> tuple[list[StatementPair], Any]:
-    """Another owner of one thing, which replaces, and another thing of one owner."""
-    pairs, classes = [], []
-    for first, second, thing in product(NAMES, NAMES, THINGS):
-        if first == second:
-            continue
-        older = f"{first} owns the {thing}."
-        pairs.append(pair_of(older, f"{second} owns the {thing} now.", 0.8))
-        another = THINGS[THINGS.index(thing) - 1]
-        pairs.append(pair_of(older, f"{first} cleaned the {another} again.", 0.4))
-        classes += [REPLACES, OTHER]
-    return pairs, np.array(classes)
+from anaphora.reading.inputs import pair_text
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a run with trees alone."""
     folder = tmp_path_factory.mktemp("judge")
-    pairs, classes = generated_pairs()
-    rows = features_of(pairs)
-    trees = fit_trees(rows, classes, np.ones(len(rows)), Growth(trees=20, depth=2, ridge=1.0))
-    scale, shift = fit_scale(tree_odds(trees, rows), classes)
-    write_trees(folder / TREES_FILE, trees, scale, shift)
+    make_trees(folder / PRODUCT)
     return folder
 
 
@@ -98,7 +65,7 @@ def test_neither_a_question_nor_what_is_not_later_replaces(newer: str, day: floa
 
 
 def test_trees_tell_pairs_apart(run: Path) -> None:
-    changed, apart = CalibratedTrees.read(run).judge(
+    changed, apart = read_trees(run).judge(
         [
             pair_of("Jo owns the red bike.", "Ada owns the red bike now.", 0.8),
             pair_of("Jo owns the red bike.", "Jo cleaned the attic again.", 0.4),
@@ -114,8 +81,8 @@ def test_written_trees_are_those_that_were_fitted(tmp_path: Path) -> None:
     pairs, classes = generated_pairs()
     rows = features_of(pairs)
     trees = fit_trees(rows, classes, np.ones(len(rows)), Growth(trees=3, depth=2))
-    write_trees(tmp_path / TREES_FILE, trees, np.ones(3), np.zeros(3))
-    again = CalibratedTrees.read(tmp_path).log_odds(rows)
+    write_trees(tmp_path / PRODUCT / TREES_FILE, trees, np.ones(3), np.zeros(3))
+    again = read_trees(tmp_path).log_odds(rows)
     assert again == pytest.approx(tree_odds(trees, rows), abs=1e-3)
 
 
@@ -131,8 +98,10 @@ def test_a_stack_puts_both_judgements_together(run: Path, tmp_path: Path) -> Non
     rows = features_of(pairs)
     columns = stack_features(rows, odds, read).astype(np.float64)
     weights = fit_classes(columns, classes, np.ones(len(pairs)), 0.1)
-    write_arrays(tmp_path / STACK_FILE, {"weights": weights, "model": np.array("pairs:1")})
-    stack = Stack.read(tmp_path)
+    write_arrays(
+        tmp_path / PRODUCT / STACK_FILE, {"weights": weights, "model": np.array("pairs:1")}
+    )
+    stack = read_stack(tmp_path)
     assert stack.model == "pairs:1"
     chances = probabilities(stack.log_odds(rows, odds, read))[:, REPLACES]
     right = classes == REPLACES
@@ -140,19 +109,44 @@ def test_a_stack_puts_both_judgements_together(run: Path, tmp_path: Path) -> Non
         assert chances[half & right].min() > chances[half & ~right].max()
 
 
-def test_without_a_model_features_judge_and_it_is_said(run: Path) -> None:
-    pair = pair_of("Kim owns the blue van.", "Rafi owns the blue van now.", 0.8)
-    service = PairService(run)
-    assert service.judge([pair]) == CalibratedTrees.read(run).judge([pair])
-    assert service.failure is not None
-    assert service.judged == 0
+def labelled(*newer: str) -> list[Labelled]:
+    """What is said later of the blue van, each time that it replaces."""
+    return [
+        Labelled(
+            pair_of("Kim owns the blue van.", text, 0.8),
+            *(REPLACES, HELD_OUT, "stories", "a01", "facts", "van", f"van/{number}"),
+        )
+        for number, text in enumerate(newer)
+    ]
 
 
-def test_a_folder_without_trees_is_no_run(tmp_path: Path) -> None:
+def test_what_is_evaluated_is_what_the_product_says(run: Path, tmp_path: Path) -> None:
+    """With trees alone, and with all that a run has."""
+    pairs = labelled("Rafi owns the blue van now.", "Rafi owns the blue van instead.")
+    assert judge_all(run, pairs).keys() == {"features"}
+    make_judge(tmp_path / PRODUCT)
+    judged, judge = judge_all(tmp_path, pairs), PairJudge(tmp_path / PRODUCT)
+    for name, verdicts in (
+        ("features", judge.judge_features([pair.pair for pair in pairs])),
+        ("stacked", judge.judge([pair.pair for pair in pairs])),
+    ):
+        shares = [verdict.replaces for verdict in verdicts]
+        assert judged[name].tolist() == pytest.approx(shares, abs=1e-4)
+
+
+def test_a_file_that_is_missing_names_its_step(run: Path, tmp_path: Path) -> None:
     with pytest.raises(SystemExit, match=r"tools\.judge trees"):
-        PairService(tmp_path)
+        read_trees(tmp_path)
+    with pytest.raises(SystemExit, match=r"tools\.judge build"):
+        product_model(run)
+    with pytest.raises(SystemExit, match=r"tools\.judge stack"):
+        read_stack(run)
 
 
 def test_a_statement_is_read_with_its_speaker_and_the_turn_before() -> None:
-    text = read_form(say("It moved to ten", 0, "Ann", "When is the standup?"))
-    assert text == "Ann: It moved to ten\n(before: When is the standup?)"
+    """In training as by the product."""
+    asked = "When is the standup?"
+    said = say("It moved to ten", 0, "Ann", asked)
+    assert read_form(said) == "Ann: It moved to ten\n(before: When is the standup?)"
+    for one in (said, say("It moved to ten", 0, "assistant", asked), say("It moved to ten", 0)):
+        assert pair_text(*words_of(one)) == read_form(one)

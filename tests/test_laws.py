@@ -27,6 +27,7 @@ SEED: Final = 4
 NOT_YET: Final = {
     "form-question-capitals": "a capital within a word of the question parts it",
     "form-told-capitals": "a capital within a word that is told parts it in the index",
+    "form-told-punctuation": "a link near its threshold moves with the last full stop",
     "timewords-past": "the past is asked for in words that are not read so",
     "marks-reason": "where no value is typed, likeness decides",
     "marks-complete": "a change in other words is seen by no rule",

@@ -69,6 +69,7 @@ def memories(memory: Memory) -> Iterator[tuple[str, Any]]:
     yield "update", memory.update(owl, tags=["bird", "night"], category="birds")
     yield "update text", memory.update(owl, text="Owls see in the dark.")
     yield "history", memory.history("user.drink")
+    yield "linked memories", memory.ready(30)
     yield "recall", memory.recall("what do kestrels do?", top_k=2, filters=FILTER)
     yield "rejected", memory.recall("kestrels", top_k=1, explain=True, min_confidence=0)
     yield "nothing", memory.recall("quarks?", min_confidence=0.99)
@@ -94,6 +95,8 @@ def threads(memory: Memory) -> Iterator[tuple[str, Any]]:
     yield "recent", (kept.recent("chat", 1), kept.recent("none"))
     yield "threads", kept.list()
     yield "title", (kept.set_title("chat", "Deploying"), kept.set_title("none", "x"))
+    # What is linked meanwhile is ordered otherwise.
+    yield "linked", memory.ready(30)
     yield "turns", memory.recall_conversation("chat", "who deploys?", top_k=1, exclude="nothing")
     yield "all turns", memory.recall_conversation(None, "who has the key?", role="assistant")
     yield "no turns", memory.recall_conversation("none", "who?").hits

@@ -197,11 +197,13 @@ def thread_files(folder: Path, shared: Path | None) -> Iterator[Room]:
         def check(data: bytes) -> None:
             name = f"victim{next(numbers)}"
             path = place / f"{name}.json"
-            path.write_bytes(data)
             try:
                 before: Thread | None = decode(data)
             except NotAThread:
                 before = None
+                # What links the last writes behind them would set it aside first.
+                assert memory.ready(60)
+            path.write_bytes(data)
             if before is None:
                 _set_aside(memory, name, path, data)
             else:

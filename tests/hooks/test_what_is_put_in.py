@@ -242,7 +242,10 @@ def test_any_small_talk_brings_nothing(shop: Desk) -> None:
 @pytest.mark.promise("hooks.marked")
 def test_of_a_contradiction_the_newer_comes_and_names_the_older(desk: Desk) -> None:
     """Old and new never stand side by side unmarked; settled, the old one is gone."""
-    old, new = "The team deploys on Wednesday mornings.", "From July the team deploys on Thursdays."
+    old, new = (
+        "The team deploys on Wednesday mornings.",
+        "Since July the team deploys on Thursdays.",
+    )
     first, second = desk.keep(old, days=30), desk.keep(new, days=2)
     assert [one.verdict for one in desk.memory.contradictions()] == [None]
     asked = "on which day does the team deploy?"
@@ -269,7 +272,10 @@ def test_of_a_contradiction_the_newer_comes_and_names_the_older(desk: Desk) -> N
 @pytest.mark.parametrize("verdict", ["replaces", "wrong", None])
 def test_a_turn_that_says_what_was_retired_is_marked(desk: Desk, verdict: Any) -> None:
     """The memory was settled, or is open: the turn in which it was said does not stand alone."""
-    old, new = "The team deploys on Wednesday mornings.", "From July the team deploys on Thursdays."
+    old, new = (
+        "The team deploys on Wednesday mornings.",
+        "Since July the team deploys on Thursdays.",
+    )
     desk.say("monday", old, "Noted: the team deploys on Wednesday mornings.", days=30)
     first, second = desk.keep(old, days=30), desk.keep(new, days=2)
     if verdict == "replaces":
@@ -329,7 +335,12 @@ def test_a_turn_of_long_ago_is_marked_by_what_holds_after_several_changes(desk: 
 
 VALUES = (
     ("The webhooks of {} are tried {} times.", "Now webhooks of {} are tried {} times.", "5", "8"),
-    ("{} is deployed on {} mornings.", "From July {} is deployed on {}s.", "Wednesday", "Thursday"),
+    (
+        "{} is deployed on {} mornings.",
+        "Since July {} is deployed on {}s.",
+        "Wednesday",
+        "Thursday",
+    ),
     ("The token of {} lives {} minutes.", "The token of {} lives {} minutes.", "15", "20"),
     ("The batch size of {} is {}.", "We raised the batch size of {} to {}.", "200", "500"),
 )
@@ -480,7 +491,7 @@ def test_a_rule_that_is_contradicted_says_so_and_leaves_when_it_is_settled(
 ) -> None:
     """While it is open the new value stands beside the old one; then the old one is gone."""
     old = "The team always deploys on Wednesday mornings."
-    new = "From July the team deploys on Thursdays."
+    new = "Since July the team deploys on Thursdays."
     first, second = desk.keep(old, days=30), desk.keep(new, days=2)
     begun = desk.start(str(tmp_path))
     (line,) = [line for line in begun.splitlines() if old in line.partition("(")[0]]
@@ -694,9 +705,12 @@ def test_a_replaced_value_is_marked(desk: Desk, tmp_path: Path, later: str) -> N
 
 
 @pytest.mark.promise("hooks.marked")
-@pytest.mark.parametrize("kind", ["memory", "note"])
+@pytest.mark.parametrize(
+    "kind",
+    ["memory", "note"],
+)
 def test_a_rule_that_a_recall_calls_older_is_marked(desk: Desk, tmp_path: Path, kind: str) -> None:
-    """Though no contradiction was stored: the block and recall have one judge."""
+    """In one line: the block and recall have one judge."""
     tideline, _ = projects(tmp_path)
     old, new = "Never merge without two reviews.", "One review is enough to merge now."
     for text, days in ((old, 4), (new, 1)):
@@ -708,8 +722,9 @@ def test_a_rule_that_a_recall_calls_older_is_marked(desk: Desk, tmp_path: Path, 
     desk.now = NOW
     assert desk.memory.ready(60)
     (found,) = [hit for hit in desk.memory.search(new).hits if hit.text == old]
-    assert (found.current, found.contradicts) == (False, ())
-    assert f'{old} (replaced on 2026-11-24 "{new}")' in desk.start(tideline)
+    assert (found.current, len(found.contradicts)) == (False, kind == "memory")
+    word = "contradicted, not settled: on" if kind == "memory" else "replaced on"
+    assert f'{old} ({word} 2026-11-24 "{new}")' in desk.start(tideline)
 
 
 @pytest.mark.promise("hooks.once")

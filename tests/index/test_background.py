@@ -63,7 +63,9 @@ def test_waiting_for_a_work_that_is_just_beginning(monkeypatch: pytest.MonkeyPat
             lock.asked.wait(30)
             super().start()
 
-    monkeypatch.setattr(maintenance, "threading", SimpleNamespace(Thread=Slow))
+    monkeypatch.setattr(
+        maintenance, "threading", SimpleNamespace(**{**vars(threading), "Thread": Slow})
+    )
     beginning = threading.Thread(target=lambda: behind.begin(lambda: done.append("it")))
     beginning.start()
     try:
@@ -83,7 +85,9 @@ def test_a_thread_that_could_not_be_started(monkeypatch: pytest.MonkeyPatch) -> 
         def start(self) -> None:
             raise RuntimeError("can't start new thread")
 
-    monkeypatch.setattr(maintenance, "threading", SimpleNamespace(Thread=Refused))
+    monkeypatch.setattr(
+        maintenance, "threading", SimpleNamespace(**{**vars(threading), "Thread": Refused})
+    )
     with pytest.raises(RuntimeError, match="can't start"):
         behind.begin(lambda: None)
     assert not behind.running

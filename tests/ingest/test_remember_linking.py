@@ -12,7 +12,9 @@ import pytest
 from anaphora import NewMemory, Vectors
 from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.errors import EmbeddingError
+from anaphora.ingest.judging import PairJudge
 from anaphora.store.db.engine import Database, open_database
+from anaphora.store.records.rows import RecordLink
 from anaphora.testing import WordHashingEmbedder
 
 from ..rank.sameness_pairs import ONE_FACT, TWO_FACTS  # noqa: TID252 - the same pairs decide here
@@ -154,10 +156,59 @@ def pairs_as_linked(place: Path, clock: Callable[[], datetime], service: Embedde
 @pytest.mark.slow
 @pytest.mark.promise("remember.never_merges")
 def test_no_two_facts_are_taken_for_one(tmp_path: Path, clock: Any, model: EmbedderService) -> None:
-    """With the real model: no pair of two facts is linked as the same, paraphrases often are."""
+    """With the real model: no pair of two facts is linked as the same."""
     kinds, same = pairs_as_linked(tmp_path / "truth.db", clock, model)
     assert [pair for pair in TWO_FACTS if "same" in kinds[pair]] == []
     different = {frozenset(pair) for pair in TWO_FACTS}
     assert [pair for pair in same if frozenset(pair) in different] == []
-    linked = sum(kinds[pair] == {"same"} for pair in ONE_FACT)
-    assert linked >= len(ONE_FACT) // 2
+
+
+@pytest.mark.promise("remember.links")
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("We open at 9 on weekdays.", "On weekdays we open at 9 am."),
+        ("The interest on the oven loan is 4.2 percent.", "Oven loan interest: 4.2%."),
+        ("Staff get 15 percent off everything.", "Everything is 15% off for staff."),
+    ],
+)
+def test_other_words_for_one_fact_reinforce_it(
+    truth: Database, clock: Any, model: EmbedderService, older: str, newer: str
+) -> None:
+    desk = Desk(truth, clock, loaded=model)
+    first = desk.say(older)
+    clock.advance(days=20)
+    second = desk.say(newer)
+    assert [link.kind for link in desk.links(second.id)] == ["same"]
+    assert desk.get(first.id).reinforce_count == 1
+    assert second.conflicts == ()
+
+
+@pytest.mark.promise("remember.links")
+def test_without_a_judge_identical_texts_alone_are_the_same(
+    truth: Database, clock: Any, model: EmbedderService, tmp_path: Path
+) -> None:
+    desk = Desk(truth, clock, loaded=model, judge=PairJudge(tmp_path / "none"))
+    first = desk.say("We open at 9 on weekdays.")
+    clock.advance(days=20)
+    again = desk.say("we open  at 9 on weekdays")
+    changed = desk.say("We open at 10 on weekdays now.")
+    assert [link.kind for link in desk.links(again.id) if first.id in ends_of(link)] == ["same"]
+    assert desk.get(first.id).reinforce_count == 1
+    assert changed.conflicts == ()
+
+
+@pytest.mark.promise("remember.never_merges")
+def test_long_texts_that_begin_alike_are_two(
+    truth: Database, clock: Any, model: EmbedderService
+) -> None:
+    """What the judge does not read may say something else."""
+    desk = Desk(truth, clock, loaded=model)
+    text = "We open at 9 on weekdays, and the bakery opens before us. " * 12
+    first, second = desk.say(text + "Kim has the key."), desk.say(text + "Rafi has the key.")
+    assert [link.kind for link in desk.links(first.id)] == ["related"]
+    assert second.conflicts == ()
+
+
+def ends_of(link: RecordLink) -> set[str]:
+    return {link.record_id, link.other_id}

@@ -11,6 +11,7 @@ import numpy as np
 
 from anaphora import Embedder, MemoryRecord, NewMemory, Remembered, SurvivingSource, Vectors
 from anaphora.embed.service import EmbedderService, EmbedderSpec, spec_for
+from anaphora.ingest.judging import PairJudge
 from anaphora.ingest.linking import Near
 from anaphora.ingest.memories import MemoryEraser, MemoryWriter
 from anaphora.store.db.engine import Database
@@ -36,18 +37,21 @@ class Desk:
     embedder: str | Embedder | EmbedderSpec = "hashing"
     namespace: str = "default"
     threads: dict[tuple[str, int], str] = field(default_factory=dict)
+    judge: PairJudge = field(default_factory=PairJudge)
+    loaded: EmbedderService | None = None
 
     def __post_init__(self) -> None:
         self.records = Records(self.truth, self.namespace)
         self.vectors = RecordVectors(self.truth, self.namespace)
         given = self.embedder
         spec = given if isinstance(given, EmbedderSpec) else spec_for(given)
-        self.service = EmbedderService(spec)
+        self.service = self.loaded or EmbedderService(spec)
         self.remembering = MemoryWriter(
             self.records,
             self.vectors,
             self.service,
             self.neighbours,
+            self.judge.judge_features,
             clock=self.clock,
             ids=RecordIds(self.clock),
         )

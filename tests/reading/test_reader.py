@@ -63,10 +63,12 @@ def test_judgements_come_in_the_order_of_their_texts(tmp_path: Path, threads: in
 
 
 def test_both_judgements_are_of_one_model(reader: Reader) -> None:
-    """A later statement is judged with the earlier one, with a question or without."""
-    changes = [("", "I live in Rome.", "I live in Bonn instead."), ("Where?", "Rome.", "Bonn.")]
-    odds = reader.judge_changes(changes, "facts")
-    assert odds[0] > 0 > odds[1]
+    """A later statement is judged with the earlier one as it is with a question."""
+    pairs = [("I live in Rome.", "I live in Bonn instead."), ("Rome.", "Bonn.")]
+    odds = reader.judge_pairs(pairs)
+    assert odds.shape == (2, 3)
+    assert odds[0, 0] > 0 > odds[1, 0]
+    assert reader.judge_pairs([]).shape == (0, 3)
 
 
 @pytest.mark.promise("recall.read_lengths")
@@ -84,8 +86,7 @@ def test_what_is_longer_than_its_pieces_is_cut(reader: Reader) -> None:
     assert reader.judge_answers(asked, ["rain"], "turns")[0] < 0
 
     def replaces(words: int) -> bool:
-        change = ("", filler, "rain " * words + "instead")
-        return bool(reader.judge_changes([change], "turns")[0] > 0)
+        return bool(reader.judge_pairs([(filler, "rain " * words + "instead")])[0, 0] > 0)
 
     assert replaces(STATEMENT_PIECES - 1)
     assert not replaces(STATEMENT_PIECES)
@@ -125,10 +126,7 @@ def test_log_odds_are_made_calibrated_by_judgement_and_lane(tmp_path: Path) -> N
     own = plain.judge_answers("?", TEXTS, "turns")
     assert scaled.judge_answers("?", TEXTS, "turns") == pytest.approx(own / 2.0 + 0.5)
     assert scaled.judge_answers("?", TEXTS, "facts") == pytest.approx(own)
-    change = [("", "a", "b")]
-    assert scaled.judge_changes(change, "turns") == pytest.approx(
-        plain.judge_changes(change, "turns")
-    )
+    assert scaled.judge_pairs([("a", "b")]) == pytest.approx(plain.judge_pairs([("a", "b")]))
 
 
 @pytest.mark.promise("recall.read_integrity")
@@ -192,12 +190,11 @@ def test_the_word_table_is_the_embedders_own(tmp_path: Path) -> None:
 @pytest.mark.skipif(not BUNDLED.is_dir(), reason="no reader ships with this build")
 @pytest.mark.promise("recall.read_integrity")
 def test_the_reader_that_ships_loads_and_is_small() -> None:
-    """Its files are those of its manifest, within 12 MB, and it judges both."""
+    """Its files are those of its manifest, within 12 MB, and it judges."""
     assert sum(file.stat().st_size for file in BUNDLED.iterdir()) <= 12_000_000
     reader = Reader(BUNDLED)
     odds = reader.judge_answers("Who has the key?", ["Ann has the key.", "It rains."], "facts")
-    changes = reader.judge_changes([("", "Ann has the key.", "Bo has the key now.")], "facts")
-    assert all(map(math.isfinite, [*odds, *changes]))
+    assert all(map(math.isfinite, odds))
     assert reader.judge_answers("Who has the key?", ["It rains."], "facts")[0] == pytest.approx(
         odds[1], abs=1e-3
     )

@@ -47,7 +47,7 @@ def make_reader(folder: Path, **said: Any) -> Path:
 
 def _model() -> bytes:
     """Of each judgement, the highest likeness of any word piece to its word."""
-    heads = {"answers": ANSWER, "changes": CHANGE}
+    heads = {"answers": ANSWER, "pairs": CHANGE}
     nodes = [
         _node("Cast", ["word.whole"], "whole", to=_FLOAT),
         _node("Mul", ["whole", "word.own"], "pieces"),

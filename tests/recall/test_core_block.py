@@ -95,7 +95,10 @@ def test_a_pin_follows_the_value_that_holds(memory: Memory, clock: Clock) -> Non
 @pytest.mark.promise("core.follows")
 def test_a_pin_follows_a_verdict_and_back(tmp_path: Path, clock: Clock) -> None:
     """What a verdict replaced hands its pin on; taken back, both are what they were."""
-    old, new = "The team deploys on Wednesday mornings.", "From July the team deploys on Thursdays."
+    old, new = (
+        "The team deploys on Wednesday mornings.",
+        "Since July the team deploys on Thursdays.",
+    )
     with Memory.open(tmp_path / "home", clock=clock) as memory:
         assert memory.ready(60)
         first = memory.remember(old).id

@@ -133,11 +133,10 @@ def test_what_is_named_exactly_is_first(told: tuple[Memory, str], asked: str) ->
             "3f2a9c1d",
             0,
         ),
-        pytest.param(
+        (
             ("Commit 3f2a9c1d8e4b7a6f broke it.", "Commit 9e8b7a6f5c4d3e2f mended it."),
             "3f2a9c1d",
             0,
-            marks=pytest.mark.xfail(strict=True, reason="mending reads as a newer value"),
         ),
     ],
 )

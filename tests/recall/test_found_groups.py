@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 import pytest
 from tests.conftest import Clock
@@ -45,7 +45,6 @@ SHARING_WORDS = (
     "The port wine was sweet.",
     "The database course begins in May.",
 )
-_APART: Final = ("vector", "words")
 Hit: TypeAlias = MemoryHit | TurnHit
 
 
@@ -175,8 +174,8 @@ def test_a_memory_beyond_the_candidates_is_found_through_its_group(tmp_path: Pat
             clock.advance(days=1)
         new = memory.remember("In the town orchestra Ada has moved from the cello to the trumpet.")
         assert memory.ready(60)
-        for mode in _APART:
-            assert new.id not in [hit.id for hit in memory.recall(asked, top_k=9, mode=mode)]
+        # By words it is fetched through its link, too.
+        assert new.id not in [hit.id for hit in memory.recall(asked, top_k=9, mode="vector")]
         (only,) = memory.recall(asked, top_k=1)
         first, second = memory.recall(asked, top_k=2)
     assert only.id == first.id

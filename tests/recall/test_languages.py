@@ -336,20 +336,6 @@ TEXTS = st.lists(
 ).map(" ".join)
 
 
-@pytest.mark.parametrize(
-    ("text", "subjects"),
-    [
-        ("Whats the name of the heron?", "name heron"),
-        ("Maria wohnt jetzt in München", "maria wohnt jetzt munchen"),
-        ("locker 3", "locker 3 locker#3"),
-        ("東京に行く", "東京 行く"),
-        ("what is it?", "what is it"),
-    ],
-)
-def test_subjects_are_the_words_without_stop_words_in_no_language(text: str, subjects: str) -> None:
-    assert index_text(text).subjects == tuple(subjects.split())
-
-
 @given(TEXTS)
 def test_every_word_of_a_text_finds_it(text: str) -> None:
     """Whatever is written, a question of the same words looks up tokens that its index has."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import shutil
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -107,11 +108,17 @@ def test_what_waits_for_its_vector_is_found_by_words_in_time(
 
 
 @pytest.mark.promise("recall.timeout")
-def test_conversations_that_there_was_no_time_to_read_are_told(tmp_path: Path) -> None:
+def test_conversations_that_there_was_no_time_to_read_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A recall without time reads a few threads and counts the others; the next one reads on."""
-    with Memory.open(tmp_path / "home", embedder="hashing") as memory:
+    # Nothing reads them behind the calls: another program wrote them, and its index is lost.
+    monkeypatch.setattr("anaphora.container.namespace._OPENING", 10 * LONG_WAIT)
+    with Memory.open(tmp_path / "home", embedder="hashing") as writer:
         for number in range(200):
-            memory.conversations.append_user(f"t{number}", f"word{number} of the heron")
+            writer.conversations.append_user(f"t{number}", f"word{number} of the heron")
+    shutil.rmtree(tmp_path / "home" / "index")
+    with Memory.open(tmp_path / "home", embedder="hashing") as memory:
         late = memory.recall_conversation(None, "heron", top_k=300, timeout=0)
         assert 0 < len(late) < 200
         told = [part.reason for part in late.degraded if part.part == "conversations"]

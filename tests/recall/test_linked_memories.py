@@ -10,7 +10,7 @@ from tests.commands import run_command
 from anaphora import Memory
 
 POND = "Heron feeds at the pond."
-AGAIN = "The heron feeds at the pond"
+AGAIN = "Heron feeds at the pond"
 OLD = "Heron feeds at the old pond."
 LATER = "The old heron feeds at the pond again."
 
@@ -38,7 +38,7 @@ def test_the_writer_and_a_later_program_name_the_same_links(
     """Links are there at once, the closest first, and again when the home is opened anew."""
     expected = {
         POND: ([OLD], [AGAIN]),
-        OLD: ([POND, LATER], []),
+        OLD: ([POND, AGAIN, LATER], []),
         LATER: ([OLD], []),
     }
     with opened(tmp_path, encrypt=encrypt) as memory:

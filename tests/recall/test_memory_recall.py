@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -17,9 +17,6 @@ from tests.memory_home import NOW, MemoryHome, memory_home
 
 from anaphora.errors import FilterError, InvalidInput
 from anaphora.index.vectors.ann import available
-from anaphora.rank.currency import answer_loss
-from anaphora.rank.statements import read_cues, read_statement
-from anaphora.recall.currency import Candidate, Placed, order_hits
 from anaphora.recall.memories import MemoryRecall
 from anaphora.settings import EXACT_CAP
 from anaphora.store.records.rows import RecordLink
@@ -274,106 +271,3 @@ def test_bad_questions(home: MemoryHome) -> None:
         lane.recall("cat", filters={"colour": "red"})
     blank = lane.recall("  ")
     assert (len(blank), [d.part for d in blank.degraded]) == (0, ["query"])
-
-
-# The order of groups, from candidates and what the index holds beside each of them.
-
-DAY_SECONDS = 86_400.0
-TRIP_QUESTION = "which car do we take for long weekend trips?"
-TRIPS = "Our family car for long weekend trips is"
-TOLD = (
-    ("Our family car makes strange noises.", 40, 0.60),
-    (f"{TRIPS} a Volvo now.", 30, 0.58),
-    (f"{TRIPS} a Fiat.", 0, 0.57),
-    (f"{TRIPS} a Kia.", 10, 0.56),
-    (f"{TRIPS} a Lada.", 5, 0.55),
-)
-
-
-def _trip_candidates(texts: Iterable[tuple[str, int, float]] = TOLD) -> list[Candidate]:
-    return [
-        Candidate(place, text, score, 0.6, day * DAY_SECONDS)
-        for place, (text, day, score) in enumerate(texts)
-    ]
-
-
-def _in_order(candidates: list[Candidate], noise: int = 0) -> list[Placed]:
-    """In their order; the noise stands between the first ones and is in no words of theirs."""
-    others = [
-        Candidate(100 + n, f"Nobody knows number {n}.", 0.59 - n / 1e4, 0.0, 0.0)
-        for n in range(noise)
-    ]
-    stream = sorted((*candidates, *others), key=lambda one: -one.score)
-    related = [(candidate, 0.8) for candidate in candidates]
-    found = order_hits(stream, TRIP_QUESTION, lambda *_: related, repetitions=True).candidates
-    return [one for one in found if one.index < 100]
-
-
-def test_what_was_replaced_stands_behind_also_where_it_waited_already() -> None:
-    # That it is not known for sure lowers it: it waits among those that are still to come.
-    unsure = (f"{TRIPS} a Saab, no idea.", 3, 0.62)
-    unrelated = ("Nobody drives on Sundays.", 20, 0.2)
-    assert answer_loss(read_statement(unsure[0]), unsure[2], read_cues(TRIP_QUESTION)) > 0
-    found = _in_order(_trip_candidates((*TOLD, unsure, unrelated)))
-    places = [one.index for one in found]
-    assert places.count(5) == 1
-    assert places.index(5) > 0
-    assert found[places.index(5)].older_than is not None
-
-
-def test_no_candidate_comes_twice_and_none_is_lost() -> None:
-    for noise in (0, 1, 5, 30):
-        found = [one.index for one in _in_order(_trip_candidates(), noise=noise)]
-        assert sorted(found) == [0, 1, 2, 3, 4]
-
-
-def test_what_is_looked_up_first_names_what_the_next_groups_are_about() -> None:
-    """So that it can be looked up together; a question among them stands lower and opens none."""
-    texts = (
-        ("The garage opens at six.", 1, 0.60),
-        (TRIP_QUESTION, 2, 0.59),
-        ("Ada drinks tea.", 3, 0.58),
-        ("Lunch is at noon.", 4, 0.50),
-        ("Emil plays the oboe.", 5, 0.20),
-    )
-    asked: list[tuple[int, list[int]]] = []
-
-    def look_up(best: Candidate, ahead: Iterable[Candidate]) -> Iterable[tuple[Candidate, float]]:
-        asked.append((best.index, [candidate.index for candidate in ahead]))
-        return ()
-
-    found = list(order_hits(_trip_candidates(texts), TRIP_QUESTION, look_up).candidates)
-    assert sorted(one.index for one in found) == [0, 1, 2, 3, 4]
-    assert asked == [(0, [2, 3]), (2, [3]), (3, [])]
-
-
-@pytest.mark.parametrize("noise", [0, 3, 12, 40])
-def test_where_the_number_of_candidates_is_known_few_are_read(noise: int) -> None:
-    """And the answer is the same."""
-    read: list[int] = []
-
-    def stream() -> Iterator[Candidate]:
-        for candidate in candidates:
-            read.append(candidate.index)
-            yield candidate
-
-    candidates = [
-        Candidate(n, f"Nobody knows number {n}.", 0.6 - n / 1e3, 0.0, n) for n in range(noise)
-    ]
-    whole = order_hits(candidates, TRIP_QUESTION, lambda *_: (), repetitions=True)
-    known = order_hits(
-        stream(), TRIP_QUESTION, lambda *_: (), count=len(candidates), repetitions=True
-    )
-    assert known.confidence == whole.confidence
-    first = next(known.candidates, None)
-    assert len(read) <= 9
-    assert first == next(whole.candidates, None)
-    assert [*known.candidates] == [*whole.candidates]
-
-
-def test_the_same_said_with_other_spaces_is_one_candidate() -> None:
-    twice = [(TOLD[0][0], 40, 0.6), ("  our family car   makes strange  noises \n", 41, 0.59)]
-    candidates = _trip_candidates(twice)
-    assert candidates[0].wording == candidates[1].wording
-    found = list(order_hits(candidates, TRIP_QUESTION, lambda *_: ()).candidates)
-    assert [one.candidate.copies for one in found] == [(1,)]

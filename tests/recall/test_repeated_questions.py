@@ -147,6 +147,10 @@ def test_a_repeated_question_has_the_answer_of_a_home_opened_anew(
             home.step(rng)
             if rng.random() < 0.5:
                 home.wait(home.asked, rng)
+            if rng.random() < 0.5:
+                home.answers(home.asked, pairs)
+            # What is linked behind the change counts from then on.
+            home.asked.ready()
             again = home.answers(home.asked, pairs)
             with home.opened() as anew:
                 assert again == home.answers(anew, pairs)

@@ -161,7 +161,7 @@ def test_the_newest_of_lasting_memories_comes_first(tmp_path: Path) -> None:
         old = memory.remember("The team deploys on Wednesday mornings.")
         clock.advance(days=30)
         memory.remember("Rafi owns the deploy script.")
-        new = memory.remember("From July the team deploys on Thursdays.")
+        new = memory.remember("Since July the team deploys on Thursdays.")
         found = memory.recall("on which day does the team deploy?")
     assert [hit.id for hit in found][:2] == [new.id, old.id]
     assert found[0].current

@@ -115,7 +115,7 @@ def test_only_names_of_things_stay_clear() -> None:
     ids |= {"project_id", "file_id", "section_id", "entity_id", "relation_id", "item_id"}
     ids |= {"subject_id", "object_id", "source_id", "gap_id", "trace_id", "job_id", "token_id"}
     kinds = {"kind", "type", "source", "embedder", "namespace", "version_num"}
-    kinds |= {"role", "language", "skipped", "predicate", "status"}
+    kinds |= {"role", "language", "skipped", "predicate", "status", "judge"}
     # When and where a change was noticed, and how a thread file looked: numbers, ids, and hashes.
     ids |= {"device", "stamp", "snapshot_id", "seen", "project", "hash"}
     # Names and words of ours.

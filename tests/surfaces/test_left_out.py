@@ -90,7 +90,7 @@ def test_a_model_is_told_that_both_may_hold(tmp_path: Path) -> None:
         async with connected(tmp_path / "home", "--tools", "all", embedder="minilm") as session:
             await call(session, "recall_memory", question="the model is loaded by a question")
             await call(session, "store_memory", content="The team deploys on Wednesdays.")
-            given = {"content": "From July the team deploys on Thursdays."}
+            given = {"content": "Since July the team deploys on Thursdays."}
             said = text_of(await session.call_tool("store_memory", given))
             assert "says otherwise" in said
             assert 'settle_contradiction with the verdict "both_hold"' in said

@@ -19,9 +19,9 @@ bench/stories, and the held-out authors of corpus/ (corpus/split.json):
                   `bench.fit_turns`, chats 1 to 5; a plateau is kept
     memories      rank/memories.py  WORDS_TRUST, DECAY_FLOOR, UNSURE, SURE: `bench.memory_fit`,
                   chats 1 to 5; PARTIAL_TRUST: facts of the training authors; a plateau is kept
-    links         ingest/linking.py  CLOSE; rank/contradiction.py  NEAR; rank/currency.py  EVIDENT:
-                  corpus/changes and chats 1 to 5, of which the embedder has seen nothing
-    currency      rank/currency_weights.py  BEFORE, REPLACES: `tools.fit_currency`
+    links         ingest/linking.py  CLOSE, NEAR: corpus/changes, of which the embedder has seen
+                  nothing
+    holding       rank/holding_weights.py  BEFORE: `tools.fit_holding`
     silence       rank/silence.py  CONSTANT, MEANING, UNSEEN, TURN_FLOOR,
                   HIT_TURNS, HIT_FACTS: `bench.silence`, the first half of `changes`, chats 1 to 5
                   and the training authors, also in homes of 2 to 10 statements
@@ -37,7 +37,8 @@ bench/stories, and the held-out authors of corpus/ (corpus/split.json):
                   READ_LEAD, READ_COVERS, READ_ODDS
 
 Not fitted here. By hand, on plateaus that are wider than what one model differs from another:
-rank/replacement.py REPLACED, recall/currency.py THRESHOLD, rank/relevance.py THRESHOLD,
-MEMORY_THRESHOLD and MEMORY_EVIDENCE, and the weights of projects (rank/context/weights.py). The
-family that rank/silence.py CALIBRATED_FOR names is that of the bundled model, and changes with it.
+rank/holding.py REPLACED, LEADS, LINKED and PAST, rank/relevance.py THRESHOLD, MEMORY_THRESHOLD and
+MEMORY_EVIDENCE, and the weights of projects (rank/context/weights.py). The family that
+rank/silence.py CALIBRATED_FOR names is that of the bundled model, and changes with it. The judge of
+pairs has steps of its own: docs/how-to/train-the-judge.md.
 """

@@ -22,7 +22,7 @@ NAMES: Final = (
     "turns",
     "memories",
     "links",
-    "currency",
+    "holding",
     "silence",
     "silence read",
     "crowd",

@@ -1,12 +1,13 @@
 """The steps of a fit, in their order: what each reads, finds and measures on what was held out.
 
-The fits themselves are those of bench/ and of `tools.fit_currency`; here stand their grids, and the
+The fits themselves are those of bench/ and of `tools.fit_holding`; here stand their grids, and the
 rules by which a value on a plateau is kept.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,13 +17,14 @@ from unittest import mock
 
 import numpy as np
 from bench.changes import FITTED
-from bench.datasets import SETS, haystacks
+from bench.datasets import SETS
 from bench.embedder import KeptEmbedder
 from bench.fitting import unless_better
-from bench.told import asked_story, turn_texts
+from bench.told import asked_story
 from corpus.reading import Story, read_split, read_stories
+from corpus.written import ROOT
 from numpy.typing import NDArray
-from tools.fit_currency import CHATS, TARGET, Fitted, fit_currency, read_labelled_pairs, source_of
+from tools.fit_holding import TARGET, Fitted, fit_holding, source_of
 from tools.fitting.constants import Constant, Value
 from tools.fitting.outcome import Figure, Outcome
 
@@ -31,7 +33,7 @@ from anaphora.embed.base import Embedder
 from anaphora.embed.service import spec_for
 from anaphora.features.deep.recall import SURE
 from anaphora.ingest import linking
-from anaphora.rank import contradiction, currency, currency_weights, memories, relevance, turns
+from anaphora.rank import holding_weights, memories, relevance, turns
 from anaphora.rank import silence as silent
 from anaphora.rank.confidence import (
     MEMORY_WEIGHTS,
@@ -212,17 +214,14 @@ def _first_right(given: Given, values: Sequence[float], *, held_out: bool) -> di
 # -- links
 
 CLOSE: Final = Constant("ingest/linking.py", "CLOSE")
-NEAR: Final = Constant("rank/contradiction.py", "NEAR")
-EVIDENT: Final = Constant("rank/currency.py", "EVIDENT")
+NEAR: Final = Constant("ingest/linking.py", "NEAR")
 
 # As many as with the embedder by which these cosines were first chosen, on the same texts. None of
 # them may be ones that the bundled embedder was trained on: there its cosines are too high.
 LINKED: Final = 0.017
 """The share of statements about different things, in much the same words, that are linked."""
-REACHED: Final = 0.33
+REACHED: Final = 0.74
 """The share of statements and what replaced them that are looked at for a contradiction."""
-ANSWERS: Final = 0.63
-"""The share of evidence that would be compared if it had no word of the question."""
 
 Cosines: TypeAlias = NDArray[np.float32]
 # From all there is to the very same: a value is always found.
@@ -230,7 +229,7 @@ GRID: Final = tuple(step / 100 for step in range(-100, 102))
 
 
 def fit_links(given: Given) -> Outcome:
-    """The cosines from which on memories are linked, may contradict, and are about a question."""
+    """The cosines from which on memories are linked, and may contradict."""
     model = given.model()
     fitting, held = _closeness_of_pairs(given, model), _closeness(given, model)
     found: dict[Constant, Value] = {}
@@ -245,17 +244,10 @@ def fit_links(given: Given) -> Outcome:
         ),
         (
             NEAR,
-            contradiction.NEAR,
+            linking.NEAR,
             max(one for one in GRID if _reached(fitting, one) >= REACHED),
             _reached,
             "changes that are looked at, of 1,000",
-        ),
-        (
-            EVIDENT,
-            currency.EVIDENT,
-            max(one for one in GRID if _evident(fitting, one) >= ANSWERS),
-            _evident,
-            "evidence that is compared, of 1,000",
         ),
     ):
         found[constant] = best
@@ -267,41 +259,29 @@ def fit_links(given: Given) -> Outcome:
 
 @dataclass(frozen=True, slots=True)
 class _Closeness:
-    """Cosines: of statements of which one replaced the other, of statements about different things,
-    and of questions and their evidence."""
+    """Cosines: of statements of which one replaced the other, and of statements about different
+    things."""
 
     replaced: Cosines
     others: Cosines
-    answers: Cosines
 
 
 def _closeness_of_pairs(given: Given, model: Embedder) -> _Closeness:
-    """Of the English pairs of corpus/changes, and of chats 1 to 5."""
-    pairs = [pair for pair in read_labelled_pairs() if pair["language"] == "en"]
+    """Of the English pairs of corpus/changes."""
+    pairs = [pair for pair in _read_labelled_pairs() if pair["language"] == "en"]
     labels = np.array([pair["label"] for pair in pairs])
     older, newer = (
         np.stack([rows[0] for rows in model.embed([pair[side] for pair in pairs])])
         for side in ("older", "newer")
     )
     cosines = (older * newer).sum(axis=1)
-    answers: list[float] = []
-    for _, chat in haystacks(given.data):
-        if chat.number > CHATS:
-            continue
-        texts = turn_texts(chat)
-        for question in chat.questions:
-            evidence = [texts[key] for key in question.evidence if key in texts]
-            if evidence:
-                asked = model.embed_query(question.text)
-                answers += [float((parts @ asked).max()) for parts in model.embed(evidence)]
-    return _Closeness(cosines[labels == "replaces"], cosines[labels == "other"], np.array(answers))
+    return _Closeness(cosines[labels == "replaces"], cosines[labels == "other"])
 
 
 def _closeness(given: Given, model: Embedder) -> _Closeness:
     """Of the facts of the held-out authors; what no relation is labelled of is about others."""
     replaced: list[float] = []
     others: list[float] = []
-    answers: list[float] = []
     for story in given.corpus(held_out=True):
         texts = story.texts("facts")
         place = {key: at for at, key in enumerate(texts)}
@@ -320,10 +300,13 @@ def _closeness(given: Given, model: Embedder) -> _Closeness:
                     others.append(cosine)
                 elif kind == "replaces":
                     replaced.append(cosine)
-        for question in story.questions:
-            asked = model.embed_query(question.text) if question.facts else None
-            answers += [float(first[place[key]] @ asked) for key in question.facts]
-    return _Closeness(*(np.array(some) for some in (replaced, others, answers)))
+    return _Closeness(np.array(replaced), np.array(others))
+
+
+def _read_labelled_pairs() -> Iterator[dict[str, str]]:
+    """The pairs of corpus/changes as they are written, in the order of their files."""
+    for file in sorted((ROOT / "changes").glob("*.jsonl")):
+        yield from map(json.loads, file.read_text("utf-8").splitlines())
 
 
 def _linked(found: _Closeness, close: float) -> float:
@@ -334,29 +317,22 @@ def _reached(found: _Closeness, near: float) -> float:
     return float((found.replaced >= near).mean())
 
 
-def _evident(found: _Closeness, evident: float) -> float:
-    return float((found.answers >= evident).mean())
-
-
 # -- what holds now
 
 
-def fit_weights_of_change(given: Given) -> Outcome:
-    """The weights of `rank/currency` and `rank/replacement`."""
-    fit = fit_currency(given.data, given.homes, given.stories)
-    notes = (
-        _moved("BEFORE", currency_weights.BEFORE, fit.before),
-        _moved("REPLACES", currency_weights.REPLACES, fit.replaces),
-    )
+def fit_order(given: Given) -> Outcome:
+    """The weights of `rank/holding`."""
+    fitted, figures = fit_holding(given.data, given.homes, given.stories)
+    notes = (_moved(holding_weights.BEFORE, fitted),)
     held = f"{HELD_AUTHORS}; the second half of changes, the stories of bench/stories"
-    return Outcome({}, held, fit.figures, {TARGET: source_of(fit)}, notes)
+    return Outcome({}, held, figures, {TARGET: source_of(fitted)}, notes)
 
 
-def _moved(name: str, before: Mapping[str, float], after: Fitted) -> str:
+def _moved(before: Mapping[str, float], after: Fitted) -> str:
     farthest = max(before, key=lambda one: abs(after.weights[one] - before[one]))
     mean = fmean(abs(after.weights[one] - before[one]) for one in before)
     return (
-        f"`rank/currency_weights.py: {name}`: {len(before)} weights of {after.pairs:,} pairs, "
+        f"`rank/holding_weights.py: BEFORE`: {len(before)} weights of {after.pairs:,} pairs, "
         f"moved by {mean:.2f} in the mean, farthest: {farthest}, {before[farthest]:.2f} to "
         f"{after.weights[farthest]:.2f}"
     )
@@ -604,7 +580,7 @@ STEPS: Final[Mapping[str, Step]] = {
     "turns": fit_turn_weights,
     "memories": fit_memories,
     "links": fit_links,
-    "currency": fit_weights_of_change,
+    "holding": fit_order,
     "silence": fit_silence,
     "silence read": fit_silence_read,
     "crowd": fit_crowd,

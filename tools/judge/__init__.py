@@ -3,5 +3,5 @@
 It says whether the later one replaces the earlier, holds beside it, or repeats it. `python -m
 tools.judge` lists the steps; `train` and `build` need the environment of
 `tools/models/requirements.txt`, the others that of the project. Nothing here is needed to run
-Anaphora, and nothing here is called by it.
+Anaphora: what it makes is read by `anaphora.ingest.judging`.
 """

@@ -9,6 +9,7 @@ from tools.models.__main__ import main
 STEPS = {
     "trees": "fit the trees over features of pairs",
     "prepare": "write what the pair model is trained on",
+    "restore": "make float weights of what ships, to train on from",
     "train": "train the pair model",
     "build": "make its folder of 8-bit weights",
     "stack": "put its judgement and the trees' together",

@@ -1,7 +1,8 @@
 """Boosted oblivious trees for several classes: a tree asks the same thing at each of its depths.
 
-In: features, classes and what each row counts. Out: `Trees`, which `tools.judge.features` evaluates
-in one pass. The last class has log-odds 0; each leaf has a step of Newton's for the others.
+In: features, classes and what each row counts. Out: `Trees`, which `anaphora.rank.pairs`
+evaluates in one pass. The last class has log-odds 0; each leaf has a step of Newton's for the
+others.
 """
 
 from __future__ import annotations

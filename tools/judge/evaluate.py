@@ -1,7 +1,7 @@
 """Measure the judges: `python -m tools.judge evaluate --run FOLDER`.
 
-In: the trees of the run's folder and, where it has them, the model and the stack; the stories and
-groups of authors and hands that are held out, and everyday changes, pairs that both hold and
+In: the trees of the run's `product` and, where it has them, the model and the stack; the stories
+and groups of authors and hands that are held out, and everyday changes, pairs that both hold and
 unrelated statements. Printed: average precision of "replaces" and how much is found at 90 %
 precision; in homes of many stories how many links are right, and how many replacements are found,
 at some thresholds.
@@ -19,16 +19,7 @@ import numpy as np
 from bench.embedder import KeptEmbedder
 from corpus.textbook import ROOT as TEXTBOOK
 from corpus.textbook import Pair, Unrelated, read_rows
-from tools.judge.features import (
-    RUN,
-    STACK_FILE,
-    CalibratedTrees,
-    Stack,
-    StatementPair,
-    can_replace,
-    probabilities,
-    statement_of,
-)
+from tools.judge.folders import PRODUCT, RUN, read_stack, read_trees
 from tools.judge.homes import (
     BOTH,
     HELD_OUT,
@@ -41,12 +32,18 @@ from tools.judge.homes import (
     nearest_earlier,
     read_homes,
 )
-from tools.judge.judging import PRODUCT
 from tools.judge.prepare import is_read, model_odds
 from tools.judge.trees import feature_rows
 from tools.reader.scores import average_precision, recall_at
 
-from anaphora.rank import replacement
+from anaphora.ingest.judging import STACK_FILE
+from anaphora.rank.pairs import (
+    StatementPair,
+    can_replace,
+    probabilities,
+    statement_of,
+)
+from anaphora.reading.model import MODEL_FILE
 
 THRESHOLDS: Final = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
 _DAY: Final = 86_400.0
@@ -92,14 +89,13 @@ def main(words: list[str]) -> None:
 def judge_all(run: Path, pairs: Sequence[Labelled]) -> Mapping[str, Chances]:
     """The probability of a replacement by each judge; `mean` is that of trees and model."""
     rows = feature_rows(pairs)
-    odds = CalibratedTrees.read(run).log_odds(rows)
+    odds = read_trees(run).log_odds(rows)
     able = np.array([can_replace(pair.pair) for pair in pairs], bool)
     features = probabilities(odds)[:, REPLACES] * able
     judges = {
-        "regression": np.array([_regression(pair.pair) for pair in pairs]),
         "features": features,
     }
-    if not (run / PRODUCT).is_dir():
+    if not (run / PRODUCT / MODEL_FILE).is_file():
         return judges
     doubts = [number for number, pair in enumerate(pairs) if is_read(pair, odds[number])]
     read = model_odds(run / PRODUCT, [pairs[number] for number in doubts])
@@ -107,8 +103,8 @@ def judge_all(run: Path, pairs: Sequence[Labelled]) -> Mapping[str, Chances]:
     judges["model"][doubts] = probabilities(read)[:, REPLACES]
     judges["mean"] = features.copy()
     judges["mean"][doubts] = _mean_chances(features[doubts], judges["model"][doubts])
-    if (run / STACK_FILE).is_file():
-        stacked = Stack.read(run).log_odds(rows[doubts], odds[doubts], read)
+    if (run / PRODUCT / STACK_FILE).is_file():
+        stacked = read_stack(run).log_odds(rows[doubts], odds[doubts], read)
         judges["stacked"] = features.copy()
         judges["stacked"][doubts] = probabilities(stacked)[:, REPLACES]
     return judges
@@ -118,11 +114,6 @@ def _mean_chances(*chances: Chances) -> Chances:
     """The probability of the mean of log-odds."""
     odds = [np.log(share / (1 - share)) for share in np.clip(chances, 1e-6, 1 - 1e-6)]
     return 1 / (1 + np.exp(-np.mean(odds, axis=0)))
-
-
-def _regression(pair: StatementPair) -> float:
-    """What the product judges by: a logistic regression behind rules of wording."""
-    return replacement.replacement_probability(pair.older, pair.newer, pair.closeness)
 
 
 def _is_english(home: Sequence[Labelled]) -> bool:

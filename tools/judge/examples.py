@@ -11,16 +11,22 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from tools.judge.homes import OTHER, Labelled
-from tools.judge.pairs import Words, is_english, pair_text, words_of
 from tools.models.batches import draw_epochs
 from tools.models.examples import read_lines
+
+from anaphora.ingest.judging import is_english
+from anaphora.rank.pairs import Statement
+from anaphora.reading.inputs import pair_text
 
 PAIRS_FILE: Final = "pairs.jsonl"
 PLAIN: Final = "plain"
 """The source of a later statement that is related to nothing."""
+
+Words: TypeAlias = tuple[str, str, str]
+"""A statement's text, its speaker, and the turn before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +87,11 @@ def examples_of(pairs: Sequence[Labelled], hardness: Sequence[float]) -> Iterato
             tuple(words_of(pair.pair.older) for pair, _ in group),
             tuple(pair.label for pair, _ in group),
         )
+
+
+def words_of(statement: Statement) -> Words:
+    """What the model is shown of a statement."""
+    return statement.text, statement.by, statement.before
 
 
 def _lies_near(pair: Labelled) -> bool:

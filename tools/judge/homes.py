@@ -22,8 +22,8 @@ import numpy as np
 from bench.embedder import KeptEmbedder
 from corpus.reading import LANES, Key, Lane, Story, read_split, read_stories
 from corpus.written import ROOT, read_groups
-from tools.judge.features import Statement, StatementPair, statement_of
 
+from anaphora.rank.pairs import Statement, StatementPair, statement_of
 from anaphora.rank.statements import read_statement
 from anaphora.settings import load_settings
 
@@ -31,8 +31,8 @@ REPLACES, BOTH, REPEATS, OTHER = range(4)
 CLASSES: Final = ("replaces", "both", "repeats", "other")
 TRAINED, CALIBRATED, HELD_OUT = "train", "calibrate", "held out"
 
-HELD_OUT_HANDS: Final = frozenset({"g09", "g10", "p05"})
-CALIBRATED_BY: Final = frozenset({"a06", "a11", "b04", "c08", "g08"})
+HELD_OUT_HANDS: Final = frozenset({"g09", "g10"})
+CALIBRATED_BY: Final = frozenset({"a06", "a11", "b04", "c08", "g08", "p05"})
 NEIGHBOURS: Final = 16
 """Earlier statements that a later one is compared with."""
 SHARED_WORDS: Final = 0.5

@@ -20,7 +20,7 @@ from tools.judge.examples import (
     examples_of,
     read_examples,
 )
-from tools.judge.features import RUN, CalibratedTrees, is_undecided, probabilities
+from tools.judge.folders import RUN, read_trees
 from tools.judge.homes import (
     OTHER,
     REPLACES,
@@ -31,13 +31,14 @@ from tools.judge.homes import (
     kept_vectors,
     read_homes,
 )
-from tools.judge.judging import read_form
-from tools.judge.pairs import PAIRS, is_english
 from tools.judge.trees import feature_rows
 from tools.models.examples import write_lines
 from tools.reader.reading import OnnxReader
 
+from anaphora.ingest.judging import is_english, read_form
+from anaphora.rank.pairs import CalibratedTrees, is_undecided, probabilities
 from anaphora.reading.inputs import Inputs
+from anaphora.reading.model import PAIRS
 
 UNDECIDED = 0.05
 """The probability of the trees from which on the model is asked, too."""
@@ -51,11 +52,12 @@ def main(words: list[str]) -> None:
     parser.add_argument("--vectors", type=Path, help="folder that keeps vectors")
     parser.add_argument("--model", type=Path, help="a trained model, by default none")
     chosen = parser.parse_args(words)
+    trees = read_trees(chosen.run)
     vectors = kept_vectors(chosen.vectors)
     homes = [pair for home in read_homes((TRAINED,), vectors) for pair in home]
     written = [*group_pairs(vectors), *change_pairs(vectors)]
     pairs = [*homes, *(pair for pair in written if pair.part == TRAINED)]
-    hardness = feature_chances(CalibratedTrees.read(chosen.run), pairs)[:, REPLACES]
+    hardness = feature_chances(trees, pairs)[:, REPLACES]
     if chosen.model:
         _ask(chosen.model, pairs, hardness)
     write_lines(chosen.run / PAIRS_FILE, examples_of(pairs, hardness.tolist()))

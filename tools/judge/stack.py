@@ -1,7 +1,7 @@
 """Put the judgements of trees and pair model together: `python -m tools.judge stack --run FOLDER`.
 
 In: the trees and the model as `build` wrote it (8 bits), and the homes of authors that neither was
-trained on. Out: `stack.npz` of the run's folder.
+trained on. Out: `product/stack.npz` of the run's folder.
 """
 
 from __future__ import annotations
@@ -13,17 +13,18 @@ from typing import Any, Final
 
 import numpy as np
 from tools.judge.boosting import class_chances
-from tools.judge.features import RUN, STACK_FILE, CalibratedTrees, stack_features
+from tools.judge.folders import PRODUCT, RUN, product_model, read_trees
 from tools.judge.homes import CALIBRATED, Labelled, group_pairs, kept_vectors, read_homes
-from tools.judge.judging import PRODUCT
 from tools.judge.prepare import is_read, model_odds
 from tools.judge.trees import feature_rows, write_arrays
 
+from anaphora.ingest.judging import STACK_FILE
+from anaphora.rank.pairs import stack_features
 from anaphora.reading.model import read_reader_manifest
 
-RIDGE: Final = 3.0
-WRITTEN: Final = 1.0
-"""What a written pair counts: among them many more replace than in a home."""
+RIDGE: Final = 1.0
+WRITTEN: Final = 3.0
+"""What a written pair counts; among them many more replace than in a home."""
 _STEPS: Final = 30
 
 
@@ -33,20 +34,20 @@ def main(words: list[str]) -> None:
     parser.add_argument("--run", type=Path, default=RUN, help="folder of the run")
     parser.add_argument("--vectors", type=Path, help="folder that keeps vectors")
     chosen = parser.parse_args(words)
+    trees, model = read_trees(chosen.run), product_model(chosen.run)
     vectors = kept_vectors(chosen.vectors)
     homes = [pair for home in read_homes((CALIBRATED,), vectors) for pair in home]
     written = [pair for pair in group_pairs(vectors) if pair.part == CALIBRATED]
     pairs = [*(pair for pair in homes if pair.source == "stories"), *written]
     rows = feature_rows(pairs)
-    odds = CalibratedTrees.read(chosen.run).log_odds(rows)
+    odds = trees.log_odds(rows)
     doubts = [number for number, pair in enumerate(pairs) if is_read(pair, odds[number])]
     doubtful = [pairs[number] for number in doubts]
-    model = chosen.run / PRODUCT
     read = model_odds(model, doubtful)
     weights = fit_stack(doubtful, stack_features(rows[doubts], odds[doubts], read))
     name = read_reader_manifest(model).name
     arrays = {"weights": weights.astype(np.float32), "model": np.array(name)}
-    write_arrays(chosen.run / STACK_FILE, arrays)
+    write_arrays(chosen.run / PRODUCT / STACK_FILE, arrays)
     print(f"{len(doubtful)} pairs, {name}\n{weights.round(3).T.tolist()}")
 
 

@@ -14,15 +14,15 @@ from dataclasses import dataclass
 
 import torch
 from tools.judge.examples import PAIRS_FILE, Drawing, Drawn, draw_steps, read_examples
-from tools.judge.features import RUN
+from tools.judge.folders import RUN
 from tools.judge.homes import REPLACES
-from tools.judge.pairs import PAIRS
 from tools.models import network as net
 from tools.models.running import Run, file_digest, planned, run_arguments, trained_parameters
 from tools.reader.network import Reader, logits_of
 from tools.reader.train import finish
 
 from anaphora.reading.inputs import Inputs
+from anaphora.reading.model import PAIRS
 
 WEIGHTS = {"groups": 2.0, "changes": 1.0, "stories": 1.0, "plain": 0.4}
 

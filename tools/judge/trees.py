@@ -1,7 +1,7 @@
 """Fit the trees over features of pairs: `python -m tools.judge trees --run FOLDER`.
 
 In: the stories, groups and pairs of corpus/ that are trained on, and those that it is calibrated
-on. Out: `trees.npz` of the run's folder, the same to the bit when it is made again.
+on. Out: `product/trees.npz` of the run's folder, the same to the bit when it is made again.
 """
 
 from __future__ import annotations
@@ -17,14 +17,7 @@ from typing import Any, Final
 
 import numpy as np
 from tools.judge.boosting import Growth, Trees, class_chances, fit_trees
-from tools.judge.features import (
-    FEATURES,
-    RUN,
-    TREES_FILE,
-    UNKNOWN,
-    StatementPair,
-    pair_features,
-)
+from tools.judge.folders import PRODUCT, RUN
 from tools.judge.homes import (
     BOTH,
     CALIBRATED,
@@ -37,6 +30,9 @@ from tools.judge.homes import (
     kept_vectors,
     read_homes,
 )
+
+from anaphora.ingest.judging import TREES_FILE
+from anaphora.rank.pairs import FEATURES, UNKNOWN, StatementPair, pair_features
 
 ACROSS: Final = 0.35
 """The share of a home's pairs of two stories that is trained on; each counts the more."""
@@ -74,7 +70,7 @@ def main(words: list[str]) -> None:
     near = [pair for pair in homes if pair.part == CALIBRATED and pair.source == "stories"]
     odds = tree_odds(trees, feature_rows(near))
     scale, shift = fit_scale(odds, np.array([pair.label for pair in near]))
-    file = chosen.run / TREES_FILE
+    file = chosen.run / PRODUCT / TREES_FILE
     write_trees(file, trees, scale, shift)
     print(f"{len(table.rows)} pairs, {file.stat().st_size / 1e3:.0f} kB, {scale} {shift}")
 

@@ -13,6 +13,8 @@ Verdict: TypeAlias = Literal["replaces", "holds", "other"]
 
 ANSWER_CLASSES: Final = ("answers", "about", "not")
 CHANGE_CLASSES: Final[tuple[Verdict, ...]] = ("replaces", "holds", "other")
+CHANGES: Final = "changes"
+"""The judgement of pairs, in the network of a reader."""
 ANSWERS_FILE: Final = "answers.jsonl"
 CHANGES_FILE: Final = "changes.jsonl"
 

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from tools.reader.examples import ANSWER_CLASSES, CHANGE_CLASSES
+from tools.reader.examples import ANSWER_CLASSES, CHANGE_CLASSES, CHANGES
 
 from anaphora.embed.word_table import ROW_SCALES, ROWS, TABLE, VALUES
 from anaphora.reading.inputs import TOKENIZER, WINDOW
-from anaphora.reading.model import ANSWERS, CHANGES, LENGTHS, MANIFEST_FILE, MODEL_FILE
+from anaphora.reading.model import ANSWERS, LENGTHS, MANIFEST_FILE, MODEL_FILE
 
 HEADS: Final = (ANSWERS, CHANGES)
 HEADS_FILE: Final = "heads.npz"

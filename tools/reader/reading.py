@@ -6,11 +6,13 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+from tools.reader.examples import CHANGES
+
 from anaphora.embed.minilm import MINILM, check_digest
 from anaphora.embed.word_table import read_table
 from anaphora.errors import AnaphoraError
 from anaphora.reading.inputs import TOKENIZER, Inputs, Pieces
-from anaphora.reading.model import ANSWERS, CHANGES, MANIFEST_FILE, Logits, ReaderNetwork
+from anaphora.reading.model import ANSWERS, MANIFEST_FILE, Logits, ReaderNetwork
 
 
 class OnnxReader:

@@ -412,7 +412,7 @@ class AsyncMemory:
         """As `Memory.resolve_id`."""
 
     async def reindex(
-        self, embedder: str | None = None, *, progress: Progress | None = None
+        self, embedder: str | None = None, *, links: bool = True, progress: Progress | None = None
     ) -> Reindexed:
         """As `Memory.reindex`."""
 

@@ -370,15 +370,21 @@ class LastingMemories(NamespaceView):
     @operation("admin")
     @local("do it on the server's machine (`anaphora reindex`)")
     def reindex(
-        self, embedder: str | None = None, *, progress: Progress | None = None
+        self,
+        embedder: str | None = None,
+        *,
+        links: bool = True,
+        progress: Progress | None = None,
     ) -> Reindexed:
         """Embed every turn, memory, note and section of this namespace that has no vector yet.
 
+        Then what replaces what is found out of all that is new since; with `links=False` that
+        follows in the background, in whichever process has the home open.
         With another `embedder` (as for `Memory.open`) its vectors are made beside the old ones in
         every namespace of the home, this one first, and it becomes the home's own from the next
-        opening on. `progress` is called with (what, done, in all); where the home has several
-        namespaces, "what" begins with the name of one. Can be interrupted at any time and called
-        again: what is done is kept. Raises `EmbeddingError`, `EndpointError` where an endpoint is
-        away, `MissingExtra`.
+        opening on; what replaces what is found out anew. `progress` is called with (what, done, in
+        all); where the home has several namespaces, "what" begins with the name of one. Can be
+        interrupted at any time and called again: what is done is kept. Raises `EmbeddingError`,
+        `EndpointError` where an endpoint is away, `MissingExtra`.
         """
-        return self._container.reindex(self.namespace, embedder, progress)
+        return self._container.reindex(self.namespace, embedder, progress, links=links)

@@ -454,13 +454,14 @@ class Memory(LastingMemories, FeatureCalls):
 
     @operation("read", counted=False)
     def on(self, event: str, handler: Handler) -> None:
-        """Call `handler(value)` at every `event`: "cache", "remember", "recall", "sync",
-        "sync_stopped", "mirror" or "mirror_stopped".
+        """Call `handler(value)` at every `event`: "cache", "remember", "recall", "contradiction",
+        "sync", "sync_stopped", "mirror" or "mirror_stopped".
 
-        "cache" gives values with `type` ("hit" or "miss") and `query`, "sync_stopped" and
-        "mirror_stopped" the status, the others what the call returns. A handler that raises is
-        logged (`logging`, "anaphora") and fails no call. Raises `InvalidInput` for another event,
-        and for what cannot be called.
+        "cache" gives values with `type` ("hit" or "miss") and `query`, "contradiction" each one
+        that is found behind a write, by the process that found it and on a thread of its own,
+        "sync_stopped" and "mirror_stopped" the status, the others what the call returns. A handler
+        that raises is logged (`logging`, "anaphora") and fails no call. Raises `InvalidInput` for
+        another event, and for what cannot be called.
         """
         if event not in self._container.handlers:
             raise InvalidInput(

@@ -75,6 +75,7 @@ class ConversationServices(ServiceGroup):
             self.services.embedder,
             sealer=self.services.sealing.index(self.services.namespace),
             cap=self.services.exact_cap,
+            follow=self.services.link_in_background,
         )
 
     @service
@@ -120,6 +121,7 @@ class ConversationServices(ServiceGroup):
             self.services.local_clock,
             cut=cut_between_secrets,
             reader=self.services.container.reader,
+            links=self.services.links,
         )
 
     @service

@@ -76,8 +76,14 @@ class VectorFilling:
                     pass
 
 
-def reindex(services: NamespaceServices, progress: Progress | None) -> Reindexed:
-    """Embed every turn, memory and record of a feature that has no vector yet."""
+def reindex(
+    services: NamespaceServices, progress: Progress | None, *, anew: bool, links: bool
+) -> Reindexed:
+    """Embed every turn, memory and record of a feature that has no vector yet.
+
+    With `links` all that is due is linked as well, else behind the call. `anew`: whatever was
+    linked, too, as the vectors are those of another embedder.
+    """
     turns = services.conversation.turn_index.sync(embed="all", progress=labelled(progress, "turns"))
     memories = services.memory.writer.fill_vectors(progress=labelled(progress, "memories"))
     services.memory.settle_index()
@@ -85,6 +91,10 @@ def reindex(services: NamespaceServices, progress: Progress | None) -> Reindexed
         feature.fill(progress)
     if (away_error := services.embedder.away) is not None:
         raise away_error
+    if anew:
+        services.links.forget_all()
+    if links:
+        services.finish_links(progress=labelled(progress, "links"))
     return Reindexed(
         services.embedder.name, turns.embedded, memories.embedded, turns.pending + memories.failed
     )
@@ -109,7 +119,8 @@ def wait_until_ready(services: NamespaceServices, timeout: float | None) -> bool
         services.memory.index,
         *more,
     )
-    return all(index.wait(timeout) for index in indexes)
+    is_indexed = all(index.wait(timeout) for index in indexes)
+    return services.finish_links(timeout) and is_indexed
 
 
 def _is_reader_ready(reader: ReaderService | None, timeout: float | None) -> bool:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from anaphora.embed.registry import EmbedderRegistry
     from anaphora.embed.service import EmbedderService, ShareModel
     from anaphora.errors import EndpointError
+    from anaphora.ingest.judging import PairJudge
     from anaphora.reading.service import ReaderService
     from anaphora.store.db.engine import Database
     from anaphora.store.home.sealing import Home, Sealing
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 Handler = Callable[[Any], None]
 """A listener of the caller: called with the value of an event."""
 
-_EVENTS: Final = ("cache", "remember", "recall")
+_EVENTS: Final = ("cache", "remember", "recall", "contradiction")
 
 
 class Closable(Protocol):
@@ -186,12 +187,23 @@ class Container:
                 raise Closed
             if anew:
                 self._follow_erasures()
-            services = among.pop(name, None) or NamespaceServices(container, name)
+            services = among.pop(name, None)
+            if services is None:
+                services = NamespaceServices(container, name)
+                services.link_once_open()
             # Ordered by last use, the most recent at the end.
             among[name] = services
             for unused_name in list(among)[:-OPEN_NAMESPACES]:
                 among.pop(unused_name).release()
             return services
+
+    @property
+    def judge(self) -> PairJudge:
+        """Says what a later statement makes of an earlier one."""
+        # A process that only recalls memories does without it.
+        from anaphora.ingest.judging import bundled_judge
+
+        return bundled_judge()
 
     def shared(self, kind: type[SharedT], make: Callable[[], SharedT]) -> SharedT:
         """What a feature shares among the namespaces of a home, made once; closed with the home."""
@@ -286,14 +298,16 @@ class Container:
             except Exception:  # noqa: BLE001 - errors of a listener must not fail the call
                 _log.exception("a listener to %r failed: %r", event, handler)
 
-    def reindex(self, name: str, embedder: str | None, progress: Progress | None) -> Reindexed:
+    def reindex(
+        self, name: str, embedder: str | None, progress: Progress | None, *, links: bool
+    ) -> Reindexed:
         """Make the vectors that are missing, of this embedder or another; see `Memory.reindex`."""
         from anaphora.container.filling import reindex
 
         if embedder is None:
             # With the home's own embedder, which may be available again, not with its replacement.
             self.embedder.look()
-            return reindex(self.own(name), progress)
+            return reindex(self.own(name), progress, anew=False, links=links)
         from anaphora.embed.service import EmbedderService, spec_for, whole_setting
 
         setting = whole_setting(embedder)
@@ -306,9 +320,8 @@ class Container:
             for namespace in names:
                 services = NamespaceServices(replace(self, embedder=service), namespace)
                 try:
-                    reindexed += reindex(
-                        services, progress if len(names) == 1 else prefixed(progress, namespace)
-                    )
+                    named_progress = progress if len(names) == 1 else prefixed(progress, namespace)
+                    reindexed += reindex(services, named_progress, anew=True, links=links)
                 finally:
                     services.close()
         finally:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from anaphora.recall.memories import MemoryRecall
     from anaphora.store.records.store import Records
     from anaphora.store.records.vectors import RecordVectors
+    from anaphora.store.records.written import WrittenRecords
 
 
 class MemoryServices(ServiceGroup):
@@ -50,11 +51,16 @@ class MemoryServices(ServiceGroup):
             self.vectors,
             self.services.embedder,
             self.index.neighbours,
+            self.services.container.judge.judge_features,
             clock=self.services.clock,
             ids=self.services.ids,
-            follow=self.index.take,
+            follow=self._follow,
             later=self.services.fill_in_background,
         )
+
+    def _follow(self, written: WrittenRecords) -> None:
+        self.index.take(written)
+        self.services.link_in_background()
 
     @service
     def eraser(self) -> MemoryEraser:
@@ -97,6 +103,7 @@ class MemoryServices(ServiceGroup):
             fill=self._fill_vectors,
             later=self.services.fill_in_background,
             reader=self.services.container.reader,
+            links=self.services.links,
         )
 
     def _fill_vectors(self, limit: int) -> None:

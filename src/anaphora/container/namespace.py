@@ -8,22 +8,26 @@ these.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from anaphora.container.conversations import ConversationServices
 from anaphora.container.feature import FeatureServices, registered
 from anaphora.container.memories import MemoryServices
 from anaphora.container.services import service
-from anaphora.errors import FeatureLeftOut
+from anaphora.errors import Closed, FeatureLeftOut
+from anaphora.index.maintenance import Background
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from anaphora.calls.progress import ProgressCount
     from anaphora.container.filling import VectorFilling
     from anaphora.container.home import Container
     from anaphora.index.memories.index import MemoryIndex
+    from anaphora.ingest.links import StatementLinks, Statements
     from anaphora.recall.everything import EverythingRecall
     from anaphora.recall.memories import MemoryRecall
     from anaphora.recall.short_ids import ShortIds
@@ -37,6 +41,9 @@ if TYPE_CHECKING:
     from anaphora.store.table_rows import TableRows
     from anaphora.values.actions import AuditAction
     from anaphora.values.memories import MemoryRecord
+
+_OPENING: Final = 1.0
+"""Seconds from the opening of a namespace to the work that an earlier process has left."""
 
 FeatureT = TypeVar("FeatureT", bound=FeatureServices)
 
@@ -58,6 +65,7 @@ class NamespaceServices:
         self.clock, self.local_clock = container.clock, container.clock.local
         self.ids = container.ids
         self.closed = False
+        self._opening = Background("anaphora-opening")
         self.locks: dict[str, threading.RLock] = {}
         self.conversation = ConversationServices(self)
         self.memory = MemoryServices(self)
@@ -186,11 +194,13 @@ class NamespaceServices:
         """Tell features that turns of a conversation were changed."""
         for feature in self.features:
             feature.after_turns(action, conversation_id, count)
+        self.link_in_background()
 
     def after_removal(self) -> None:
         """Tell features that something was forgotten for good."""
         for feature in self.features:
             feature.after_removal()
+        self.link_in_background()
 
     # How things come out.
 
@@ -237,10 +247,16 @@ class NamespaceServices:
         def fill_memories(limit: int, *, stopping: Callable[[], bool]) -> int:
             return self.memory.writer.fill_vectors(limit, stopping=stopping).embedded
 
+        def link(limit: int, *, stopping: Callable[[], bool]) -> int:
+            if limit and not stopping():
+                self.link_in_background()
+            return 0
+
         return VectorFilling(
             lambda: (
                 fill_memories,
                 *(fill for feature in self.features for fill in feature.fills()),
+                link,
             )
         )
 
@@ -248,10 +264,68 @@ class NamespaceServices:
         """Begin to make the vectors that records lack; turns have a background of their own."""
         self.filling.begin()
 
+    # Links.
+
+    @service
+    def links(self) -> StatementLinks:
+        """What statements make of earlier ones."""
+        from anaphora.ingest.links import RecordStatements, StatementLinks, TurnStatements
+        from anaphora.store.verdicts import StoredVerdicts
+
+        def look() -> list[Statements]:
+            now = self.clock()
+            notes = (feature.notes() for feature in self.features)
+            return [
+                TurnStatements(self.conversation.turn_index),
+                RecordStatements(self.memory.records, self.memory.index, now),
+                *(RecordStatements(lane.records, lane.index, now) for lane in notes if lane),
+            ]
+
+        verdicts = StoredVerdicts(self.truth, self.namespace, self.rows_sealer)
+        judge = self.container.judge
+        return StatementLinks(
+            *(verdicts, judge, look, self.index_folder),
+            *(self._find_both_hold, self.memory.contradictions.propose),
+            tell=partial(self.container.tell, "contradiction"),
+        )
+
+    def _find_both_hold(self, record_ids: Collection[str]) -> list[tuple[str, str]]:
+        """The pairs of which one is among these, of which people said that both hold."""
+        links = self.memory.records.links(record_ids, ("both_hold",))
+        return [(link.record_id, link.other_id) for link in links]
+
+    def link_in_background(self) -> None:
+        """Begin to link what was written."""
+        if not self.closed and not self._stands_in:
+            with suppress(Closed):
+                self.links.begin()
+
+    def finish_links(
+        self, timeout: float | None = None, progress: ProgressCount | None = None
+    ) -> bool:
+        """Link all that can be linked now; False on time-out."""
+        return self._stands_in or self.links.finish(timeout, progress)
+
+    @property
+    def _stands_in(self) -> bool:
+        """Whether its embedder stands in for another one: links need the vectors of that."""
+        return self.container.stand_in is self.embedder
+
+    def link_once_open(self) -> None:
+        """The same in a moment: what an earlier process has left, unless this one ends soon."""
+
+        def link() -> None:
+            if not self._opening.stopping.wait(_OPENING):
+                self.link_in_background()
+
+        self._opening.begin(link)
+
     # The end.
 
     def release(self) -> None:
         """Close files; memory is freed once unreferenced."""
+        if "links" in vars(self):
+            self.links.release()
         if "filling" in vars(self):
             self.filling.worker.stop()
             self.filling.worker.stopping.clear()
@@ -261,8 +335,11 @@ class NamespaceServices:
     def close(self) -> None:
         """Finish running work and release everything; services that were not created stay so."""
         self.closed = True
+        self._opening.stop()
         if "filling" in vars(self):
             self.filling.worker.stop()
+        if "links" in vars(self):
+            self.links.close()
         self.conversation.close_created("turn_index", "tool_call_index")
         self.memory.close_created("index")
         for feature in vars(self).get("features", ()):

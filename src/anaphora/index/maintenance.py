@@ -12,7 +12,7 @@ from anaphora.store.disk import make_directory
 
 
 class Background:
-    """A background thread for one owner. Thread-safe; the work itself must not wait for it.
+    """A background thread for one owner. Thread-safe.
 
     `lock` is the owner's (reentrant) lock if it begins work while holding it: `wait` then also
     covers work that is just being begun. The work checks `stopping`, which is set while it should
@@ -46,11 +46,14 @@ class Background:
             return True
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait for the work to end; False if it takes longer than `timeout` seconds."""
+        """Wait for the work to end; False if it takes longer than `timeout` seconds.
+
+        The work does not wait for itself: a listener that it calls may close all.
+        """
         with self._lock:
             # `begin` holds this lock, so a thread that is being started is not missed.
             thread = self._thread
-        if thread is None:
+        if thread is None or thread is threading.current_thread():
             return True
         thread.join(timeout)
         return not thread.is_alive()

@@ -7,17 +7,19 @@ taken back.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, cast
 
 from anaphora.errors import InvalidInput, NotFound
+from anaphora.ingest.linking import can_contradict, find_linkable
 from anaphora.store.namespace import NO_LIMIT
 from anaphora.store.records.rows import CONTRADICTION, OPEN, SETTLED, RecordEvent, RecordLink
 from anaphora.values.memories import Contradiction, MemoryRecord, RelatedMemory, Verdict
 
 if TYPE_CHECKING:
+    from anaphora.store.db.engine import Write
     from anaphora.store.records.store import Records
     from anaphora.store.records.transaction import RecordTransaction
 
@@ -123,6 +125,38 @@ class Contradictions:
             details = {"other": other_id, "verdict": link.kind}
             work.tell(RecordEvent(record_id, "reopened", self.clock(), details=details))
             return _reload(work, replace(link, kind=OPEN))
+
+    def propose(
+        self, write: Write, replacements: Mapping[tuple[str, str], float]
+    ) -> tuple[Contradiction, ...]:
+        """Open those that were found behind a write: (older, newer) memories, and their cosines.
+
+        Returns the new ones: what is open already, was settled, or cannot be one, stays as it is.
+        """
+        from anaphora.store.records.transaction import RecordTransaction
+
+        work = RecordTransaction(write, self.records.sealer)
+        ids = {end for ends in replacements for end in ends}
+        work.load(ids=ids)
+        told_pairs = {
+            frozenset((link.record_id, link.other_id)) for link in work.linked(ids, CONTRADICTION)
+        }
+        proposed = []
+        for ends, closeness in replacements.items():
+            older, newer = (find_linkable(work, record_id) for record_id in ends)
+            if older is None or newer is None or frozenset(ends) in told_pairs:
+                continue
+            if can_contradict(older, newer):
+                first_id, second_id = sorted(ends)
+                link = RecordLink(first_id, second_id, OPEN, closeness)
+                work.join([link])
+                proposed.append(_make_contradiction(link, older, newer))
+                event = RecordEvent(
+                    older.id, "contradicted", self.clock(), details={"other": newer.id}
+                )
+                work.tell(event)
+        work.finish()
+        return tuple(proposed)
 
     def _find_pair(
         self, work: RecordTransaction, record_id: str, other_id: str

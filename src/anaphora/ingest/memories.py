@@ -43,6 +43,7 @@ from anaphora.values.memories import (
 
 if TYPE_CHECKING:
     from anaphora.embed.service import EmbedderService
+    from anaphora.rank.pairs import JudgePairs
     from anaphora.store.records.forgetting import ForgottenRecords
     from anaphora.store.records.rows import RecordLink
     from anaphora.store.records.rules import MemoryDraft, PutResult
@@ -77,9 +78,10 @@ class FillResult:
 class MemoryWriter:
     """Remembers in one namespace.
 
-    `neighbours` gives the known memories nearest to each row of a matrix of unit vectors; `clock`
-    the present, aware; `ids` new record ids that rise. `follow` gets what was written, `later`
-    is called where a vector is left to `fill_vectors`. Safe to share between threads.
+    `neighbours` gives the known memories nearest to each row of a matrix of unit vectors, `judge`
+    what a later one makes of an earlier; `clock` the present, aware; `ids` new record ids that
+    rise. `follow` gets what was written, `later` is called where a vector is left to
+    `fill_vectors`. Safe to share between threads.
     """
 
     def __init__(
@@ -88,6 +90,7 @@ class MemoryWriter:
         vectors: RecordVectors,
         embedder: EmbedderService,
         neighbours: Neighbours,
+        judge: JudgePairs,
         *,
         clock: Callable[[], datetime],
         ids: Callable[[], str],
@@ -99,7 +102,7 @@ class MemoryWriter:
         self._later = later
         self._vectors = vectors
         self._embedder = embedder
-        self._linker = Linker(vectors, embedder, neighbours)
+        self._linker = Linker(records, vectors, embedder, neighbours, judge)
         self._clock = clock
         self._ids = ids
         self._backlog: Backlog[TextToEmbed] = Backlog(
@@ -293,7 +296,7 @@ class MemoryWriter:
         try:
             embedded_memories = self._embed_texts([TextToEmbed(record.id, record.text)])
             if draft.same_key:
-                embedded_memories = self._linker.with_near(embedded_memories)
+                embedded_memories = self._linker.with_near(embedded_memories, [record])
         except AnaphoraError as error:
             # An index or a model that fails must not keep the memory from being kept.
             self._failure = error
@@ -335,7 +338,7 @@ class MemoryWriter:
         for start in range(0, len(group), BATCH):
             near_group = self._linker.with_near(group[start : start + BATCH])
             with self._change() as work:
-                self._linker.keep(work, self._linker.with_each_other(near_group))
+                self._linker.keep(work, near_group)
         return len(group)
 
     def _embed_texts(self, owners: Sequence[TextToEmbed]) -> list[EmbeddedMemory]:

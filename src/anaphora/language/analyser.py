@@ -175,15 +175,12 @@ class _TextPart(NamedTuple):
 class IndexedText:
     """What the index has of a text: its tokens in order, and its words as written, each once.
 
-    `length` is how many tokens it has without those that stand beside others. `subjects` are
-    the tokens by which texts about the same are found: in no language, without stop words unless
-    there is nothing else.
+    `length` is how many tokens it has without those that stand beside others.
     """
 
     tokens: tuple[str, ...]
     forms: tuple[str, ...]
     length: int
-    subjects: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,12 +292,8 @@ def index_text(text: str, code: str | None = None, told_at: datetime | None = No
     stemmer = language.stemmer if language is not None and code != ENGLISH else ""
     tokens: list[str] = []
     forms: dict[str, None] = {}
-    stops, subjects = _stop_words(code), list[str]()
     beside = 0
     for part in _parts(text):
-        # Not "whats" either: among subjects its token would be rare.
-        if not (part.written or part.token in stops or part.folded in stops):
-            subjects += _subjects_of(part, code)
         if part.folded and SHORTEST_FORM <= len(part.folded) <= LONGEST_FORM:
             forms[part.folded] = None
         if part.unspaced:
@@ -319,7 +312,7 @@ def index_text(text: str, code: str | None = None, told_at: datetime | None = No
     length = len(tokens) - beside
     if told_at is not None:
         tokens += _meant_tokens(text, told_at, code, tokens)
-    return IndexedText(tuple(tokens), tuple(forms), length, tuple(subjects or tokens))
+    return IndexedText(tuple(tokens), tuple(forms), length)
 
 
 def _meant_tokens(
@@ -333,14 +326,6 @@ def _meant_tokens(
     if not named_days or named_days & {*told_at.strftime("%Y-%m-%d --%m-%d").split()}:
         return meant_tokens
     return (*meant_tokens, ELSEWHEN)
-
-
-def _subjects_of(part: _TextPart, code: str) -> Iterable[str]:
-    if part.unspaced:
-        pairs = (pair for run in _cut(part.token, code) for pair in _pairs(run))
-        return (pair for pair in pairs if len(pair) > 1 or _HAN.match(pair))
-    numbered = (token for token in part.held if _WITH_NUMBER in token)
-    return (part.token, *part.others, *numbered)
 
 
 def language_token(code: str) -> str:

@@ -7,6 +7,7 @@ and what complains tells none.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Collection
 from functools import lru_cache
@@ -15,7 +16,7 @@ from typing import Final
 from anaphora.language.folding import typed_text
 from anaphora.language.languages.language import languages
 from anaphora.language.small_talk import QUESTION_MARKS, is_small_talk
-from anaphora.rank.contradiction import seem_to_contradict
+from anaphora.rank.pairs import REPLACED, JudgePairs, StatementPair, statement_of
 from anaphora.rank.statements import read_statement, words_of
 
 LONGEST: Final = 200
@@ -25,6 +26,7 @@ _LOOKED: Final = 2_000
 _AGAIN: Final = 0.8
 _ENDED: Final = 0.5
 """The words of a rule, as a share, of which a later sentence says that it is so no longer."""
+_LATER: Final = 86_400.0
 _LISTED: Final = re.compile(r",\s*(?:and\s+)?")
 _CONJUNCTION: Final = re.compile(r"(?:and|und|et|y|e)\s+", re.IGNORECASE)
 _OF_RULES: Final = words_of("rule rules house always never ever use everywhere convention from on")
@@ -70,7 +72,7 @@ def repeats_rule(later: str, rule: str) -> bool:
     return read_statement(later).negated == read_statement(rule).negated
 
 
-def drop_ended_parts(rule: str, later: Collection[str]) -> str:
+def drop_ended_parts(rule: str, later: Collection[str], judge: JudgePairs) -> str:
     """A rule without the parts that later sentences end; "" if nothing of it is left.
 
     Parts are listed after a colon, between commas: "two rules: no emojis, always use uv".
@@ -78,14 +80,14 @@ def drop_ended_parts(rule: str, later: Collection[str]) -> str:
     head, colon, rule_list = rule.partition(":")
     parts = _LISTED.split(rule_list) if colon and rule_list.strip() else []
     if len(parts) < 2:
-        return "" if any(takes_back(text, rule) for text in later) else rule
-    remaining = [part for part in parts if not any(takes_back(text, part) for text in later)]
+        return "" if any(takes_back(text, rule, judge) for text in later) else rule
+    remaining = [part for part in parts if not any(takes_back(text, part, judge) for text in later)]
     if len(remaining) == len(parts):
         return rule
     return f"{head}: {', '.join(map(str.strip, remaining))}" if remaining else ""
 
 
-def takes_back(later: str, rule: str) -> bool:
+def takes_back(later: str, rule: str, judge: JudgePairs) -> bool:
     """Whether a later sentence ends a rule: it tells another one about the same, or says so."""
     rule_words, later_words = words_of(rule) - _OF_RULES, words_of(later) - _OF_RULES
     ends = _cue_pattern("withdrawn").search(later) is not None
@@ -95,8 +97,10 @@ def takes_back(later: str, rule: str) -> bool:
     if read.changes and read.negated and not read_statement(rule).negated:
         # "We no longer …": of most of what the rule says.
         return len(rule_words & later_words) >= _ENDED * len(rule_words)
-    changes = not rule_words <= later_words and (tells_rule(later) or read.changes)
-    return changes and seem_to_contradict(rule, later)
+    if rule_words <= later_words or not (tells_rule(later) or read.changes):
+        return False
+    pair = StatementPair(statement_of(rule, 0.0), statement_of(later, _LATER), math.nan)
+    return judge([pair])[0].replaces >= REPLACED
 
 
 @lru_cache(maxsize=2)

@@ -22,12 +22,9 @@ from anaphora.language.folding import typed_text
 from anaphora.language.languages.language import ENGLISH, Language, language_of, languages, loose
 from anaphora.language.small_talk import QUESTION_MARKS
 
-SPEAKER: Final = "@"
-"""Begins the subject of a first-person statement; the speaker's first name follows, if known."""
-
 DAY, CLOCK, NUMBER, PATH = "day", "time", "number", "path"
 
-READING: Final = "1"
+READING: Final = "2"
 """The version of what is read of a text: what was kept of another one is read again."""
 
 HEAD: Final = 600
@@ -104,16 +101,14 @@ def _compile_question_inside(code: str) -> re.Pattern[str]:
 
 @dataclass(frozen=True, slots=True)
 class StatementKeys:
-    """What one statement is about, and what it says of it.
+    """What one statement says of what it is about.
 
-    `subjects` are the tokens of what it is about: what stands before the verb, paths, and in a
-    first-person statement "@" with the speaker's first name. `attributes` are the kinds of value
-    that it gives: "day", "time", "path", "number", and "number" with the word beside it ("number
-    port"). `values` are the tokens of the values. Words are cut at the function words and verbs of
-    the text's language (`language/languages`); a capital counts for nothing.
+    `attributes` are the kinds of value that it gives: "day", "time", "path", "number", and "number"
+    with the word beside it ("number port"). `values` are the tokens of the values. Words are cut at
+    the function words and verbs of the text's language (`language/languages`); a capital counts for
+    nothing.
     """
 
-    subjects: frozenset[str]
     attributes: frozenset[str]
     values: frozenset[str]
 
@@ -301,13 +296,8 @@ class StatementReading:
 
     @cached_property
     def keys(self) -> StatementKeys:
-        """What it is about, and what it says of that; the speaker is not known."""
+        """What it says of what it is about."""
         segments, paths = self.segments, _PATH.findall(self.text)
-        # What stands before the verb; if no verb is known, all but the last words.
-        words_before = self.subject or chain(*(segments[:-1] or segments))
-        subjects = {*words_before, *map(str.casefold, paths)}
-        if self.personal:
-            subjects.add(SPEAKER)
         days, attributes, numbers = self.told & _CALENDAR_TOKENS, set[str](), set[str]()
         if _CLOCK.search(self.text.casefold()):
             attributes.add(CLOCK)
@@ -325,8 +315,10 @@ class StatementReading:
                     attributes.add(f"{NUMBER} {noun}" if noun else NUMBER)
         values = days | numbers
         if len(segments) > 1:
-            values |= frozenset(segments[-1]) - subjects
-        return StatementKeys(frozenset(subjects), frozenset(attributes), values & self.told)
+            # Not what stands before the verb; if no verb is known, before the last words.
+            before = self.subject or frozenset(chain(*segments[:-1]))
+            values |= frozenset(segments[-1]) - before - {*map(str.casefold, paths)}
+        return StatementKeys(frozenset(attributes), values & self.told)
 
     def _has_cue(self, name: str) -> bool:
         return _compile_cue(name, self.code).search(self._lower_head) is not None
@@ -382,7 +374,6 @@ def keep_reading(text: str) -> str:
         sorted(telling - reading.lasting),
         # The noun of the subject first.
         sorted(subject, key=lambda word: (word != reading.head_noun, word)),
-        sorted(keys.subjects - subject - {SPEAKER}),
         sorted(attribute.replace(" ", _SAME, 1) for attribute in keys.attributes),
         sorted(keys.values),
     )
@@ -394,10 +385,9 @@ def _unpack(text: str, line: str) -> dict[str, object]:
     check, code, *words = line.split("\t")
     if check != _check(text):
         raise ValueError("the reading is of another text")
-    marks, tokens, telling, idle, passing, about, beside, kinds, values = map(str.split, words)
-    all_words, subject = frozenset(tokens), frozenset(about)
+    marks, tokens, telling, idle, passing, about, kinds, values = map(str.split, words)
+    all_words = frozenset(tokens)
     words_told = all_words if telling == [_SAME] else frozenset(telling)
-    speaker = (SPEAKER,) if "personal" in marks else ()
     return {
         **_UNMARKED,
         **dict.fromkeys(marks, True),
@@ -407,10 +397,9 @@ def _unpack(text: str, line: str) -> dict[str, object]:
         "told": words_told,
         "news": words_told.difference(idle),
         "lasting": words_told.difference(passing),
-        "subject": subject,
+        "subject": frozenset(about),
         "head_noun": about[0] if about else "",
         "keys": StatementKeys(
-            subject.union(beside, speaker),
             frozenset(kind.replace(_SAME, " ", 1) for kind in kinds),
             frozenset(values),
         ),

@@ -1,8 +1,9 @@
 """What goes into the reader: the texts of statements, and the word pieces of a question with them.
 
-An answer is read as `question [SEP] statement`, a change as `question [SEP] older [SEP] newer`; the
-last part has the second token type, so that older and newer are told apart. Training
-(`tools/reader`) and recall make their inputs here, so that both have the same form.
+An answer is read as `question [SEP] statement`, a change as `question [SEP] older [SEP] newer`, in
+which the question may be empty; the last part has the second token type, so that older and newer
+are told apart. Training (`tools/reader`, `tools/judge`), recall and the judge of pairs make their
+inputs here, so that all have the same form.
 """
 
 from __future__ import annotations
@@ -59,9 +60,19 @@ def statement_text(
     """
     statement = said_text(without_final_marks(typed_text(text)), speaker)
     if before.rstrip(" \"'»”’)*_\n").endswith(_QUESTION_MARKS):
-        statement = f"{statement}\n(before: {before[-BEFORE_CHARACTERS:].strip()})"
+        statement = _put_before(statement, before)
     # Names of months of its own: `strftime` has those of the user's locale.
     return f"{day.day} {_MONTHS[day.month - 1]} {day.year}, {statement}" if day else statement
+
+
+def pair_text(text: str, speaker: str = "", before: str = "") -> str:
+    """A statement of a pair as it is read: "Ann: text", the end of the turn before behind it."""
+    statement = statement_text(text, speaker=speaker)
+    return _put_before(statement, before) if before else statement
+
+
+def _put_before(statement: str, before: str) -> str:
+    return f"{statement}\n(before: {before[-BEFORE_CHARACTERS:].strip()})"
 
 
 @dataclass(frozen=True, slots=True)

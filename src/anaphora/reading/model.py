@@ -1,8 +1,8 @@
 """The reader, loaded: a small model that sees a question and a statement together.
 
-Two judgements of one network: whether a statement answers a question, and whether a later statement
-replaces an earlier one. Both come as log-odds of the first class against the two others, made
-calibrated by a temperature and a bias that the manifest has for each judgement and lane. The word
+The reader judges whether a statement answers a question: log-odds of the first class against the
+two others, made calibrated by a temperature and a bias that the manifest has for each lane. A pair
+model has the same form and judges what a later statement makes of an earlier one. The word
 table is the embedder's own and is not in the reader's file (`table`). Nothing uses a network.
 """
 
@@ -35,7 +35,7 @@ from anaphora.reading.inputs import (
 )
 
 ANSWERS: Final = "answers"
-CHANGES: Final = "changes"
+PAIRS: Final = "pairs"
 MODEL_FILE: Final = "model.onnx"
 MANIFEST_FILE: Final = "manifest.json"
 LENGTHS: Final = {
@@ -46,11 +46,8 @@ LENGTHS: Final = {
 """Word pieces at which each part of an input is cut."""
 
 Lane = Literal["turns", "facts"]
-Judgement = Literal["answers", "changes"]
 Logits: TypeAlias = npt.NDArray[np.float32]
 LogOdds: TypeAlias = npt.NDArray[np.float64]
-Change: TypeAlias = tuple[str, str, str]
-"""A question, which may be empty, an earlier and a later statement."""
 
 # Texts of about one length share a run: padding costs as much as text.
 _BATCH: Final = 8
@@ -187,20 +184,19 @@ class Reader:
         Raises ReaderError.
         """
         inputs = [self._inputs.answer(question, text) for text in candidates]
-        return self._judged(inputs, ANSWERS, lane)
+        if not inputs:
+            return np.empty(0, np.float64)
+        scale = self._scales.get((ANSWERS, lane), Scale())
+        return scale.applied(log_odds(self._network.logits(inputs, ANSWERS)))
 
-    def judge_changes(self, changes: Sequence[Change], lane: Lane) -> LogOdds:
-        """Whether the later statement replaces the earlier: calibrated log-odds, shape (changes,).
+    def judge_pairs(self, pairs: Sequence[tuple[str, str]]) -> Logits:
+        """Of (older, newer), as `inputs.pair_text` gives them: log-odds, shape (pairs, 3), of a
+        replacement, of what holds beside it and of a repetition. For a pair model alone.
 
         Raises ReaderError.
         """
-        return self._judged([self._inputs.change(*change) for change in changes], CHANGES, lane)
-
-    def _judged(self, inputs: Sequence[Pieces], judgement: Judgement, lane: Lane) -> LogOdds:
-        if not inputs:
-            return np.empty(0, np.float64)
-        scale = self._scales.get((judgement, lane), Scale())
-        return scale.applied(log_odds(self._network.logits(inputs, judgement)))
+        inputs = [self._inputs.change("", older, newer) for older, newer in pairs]
+        return self._network.logits(inputs, PAIRS)
 
 
 def log_odds(logits: npt.NDArray[np.floating]) -> LogOdds:

@@ -8,7 +8,7 @@ says so.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
@@ -23,6 +23,7 @@ from anaphora.language.analyser import analyse, query_words
 from anaphora.language.times.told import ELSEWHEN
 from anaphora.rank.budget import LONG, fill, token_cost
 from anaphora.rank.embedders import embedder_reads
+from anaphora.rank.pairs import REPLACED, statement_of
 from anaphora.rank.question import (
     TEXTS,
     QuestionReading,
@@ -44,7 +45,7 @@ from anaphora.rank.turns import (
     score_turns,
 )
 from anaphora.reading.inputs import said_text, statement_text
-from anaphora.recall.currency import Candidate, Placed, find_replacing, order_hits
+from anaphora.recall.candidates import Candidate, Placed
 from anaphora.recall.likelihood import with_floor
 from anaphora.recall.narrowing import (
     choose_rows,
@@ -53,19 +54,22 @@ from anaphora.recall.narrowing import (
     tell_meant,
     turns_naming,
 )
+from anaphora.recall.ordering import order_candidates
 from anaphora.recall.passages import Cut, PassageFinder, anywhere
 from anaphora.recall.query import BLANK, check_count, check_share, query_vector
 from anaphora.recall.question import Question, prepare
 from anaphora.recall.reading import Window, begin_reading, day_of, titled_text
-from anaphora.recall.turn_candidates import (
-    HitLimits,
-    QuestionRun,
-    SharedWords,
-    TurnCandidates,
+from anaphora.recall.successions import (
+    KnownLinks,
+    LinkedCandidates,
+    NoLinks,
+    find_newest,
+    judge_due,
 )
+from anaphora.recall.turn_candidates import HitLimits, QuestionRun, TurnCandidates
 from anaphora.recall.view_cache import ViewCache
 from anaphora.store.threads.ids import check_id
-from anaphora.text.recalled import quotes_recalled
+from anaphora.text.recalled import compared_text, quotes_recalled
 from anaphora.values.conversations import (
     Degraded,
     Recall,
@@ -74,6 +78,7 @@ from anaphora.values.conversations import (
     TurnChoice,
     TurnHit,
 )
+from anaphora.values.links import is_turn_reference, turn_reference
 
 if TYPE_CHECKING:
     from anaphora.embed.base import Vector
@@ -93,10 +98,12 @@ _ROLES = {ROLE_USER: "user", ROLE_ASSISTANT: "assistant"}
 _THREADS_KEPT = 256
 _NAMES_KEPT = 512
 
-# Characters of texts, and turns with what shares words with them, kept for the next question.
+# Characters of texts kept for the next question.
 _TEXTS_KEPT = 4_000_000
 _OVERHEAD = 100
-_SHARED_KEPT = 2_048
+
+# Turns without a vector yet, the last ones, of which one may replace another turn.
+_DUE = 48
 
 # Turns that are looked at, back and then forth, for the other one of a conversation.
 _STEPS = 4
@@ -139,8 +146,10 @@ class ConversationRecall:
         *,
         cut: Cut = anywhere,
         reader: ReaderService | None = None,
+        links: KnownLinks | None = None,
     ) -> None:
         self._cut = cut
+        self._links = NoLinks() if links is None else links
         self._reader = reader
         self._store = store
         self._index = index
@@ -151,7 +160,6 @@ class ConversationRecall:
         self._answers: ViewCache[_CachedAnswer] = ViewCache(embedder.cache_size)
         self._speakers: ViewCache[dict[int, str]] = ViewCache(_THREADS_KEPT)
         self._nicknames: ViewCache[int] = ViewCache(_NAMES_KEPT)
-        self._shared: ViewCache[SharedWords] = ViewCache(_SHARED_KEPT)
         self._texts: ViewCache[str] = ViewCache(_TEXTS_KEPT, lambda text: _OVERHEAD + len(text))
 
     @property
@@ -242,7 +250,9 @@ class ConversationRecall:
         # What lies in the future counts from then on.
         is_coming = view.latest > run.now
         coming = int(np.count_nonzero(view.table.ts > run.now)) if is_coming else 0
-        key = (chosen, run.question.text, mode, limits, run.question.spans, run.window, coming)
+        question_key = (run.question.text, mode, limits, run.question.spans, run.window)
+        # Links are made behind the writes: an answer stands until there are others.
+        key = (chosen, *question_key, coming, self._links.version())
         answer = self._answers.get(view, key)
         if answer is not None and answer.meaning is not None:
             # Can its vector still be had? Asking also counts as a hit of the cache of vectors.
@@ -291,42 +301,60 @@ class ConversationRecall:
     ) -> dict[tuple[str, int], RelatedTurn]:
         """What replaced turns (conversation, index), as the same turns are marked when they are
         recalled. What holds is not among them."""
+        keys = {turn_reference(*turn): turn for turn in turns}
         _, view = self._index.synced_view(None, embed="none")
-        table = view.table
-        run = QuestionRun(view, view.all_rows, prepare("", self._clock), self._clock().timestamp())
-        # As near to what is asked as any: all that was said is compared.
-        scores = score_by("meaning", np.ones(len(view), np.float32))
-        candidates = TurnCandidates(
-            run,
-            scores,
-            HitLimits(1),
-            self._weights,
-            PassageFinder(view, (), lambda: None, self._cut),
-            lambda rows: self._read_texts(view, rows),
-            self._embedder.calibration.alike.apply,
-            self._shared,
-        )
-
-        def look_up(best: Candidate, _: object) -> Iterator[tuple[Candidate, float]]:
-            own_code = table.conversation[int(scores.rows[best.index])]
-            for turn, near in candidates.sharing(best):
-                # What an assistant says to it in the same session takes nothing back.
-                if (
-                    not turn.assistant
-                    or table.conversation[int(scores.rows[turn.index])] != own_code
-                ):
-                    yield turn, near
-
-        replaced = {}
-        for conversation_id, index in turns:
-            rows = view.rows(conversation_id)
-            for row in rows[table.position[rows] == index].tolist():
-                candidate = candidates.of_row(row)
-                newer = candidate and find_replacing(candidate, look_up)
-                if newer is not None:
-                    fields = self._describe_turn(table, int(scores.rows[newer.index]))
-                    replaced[conversation_id, index] = RelatedTurn(**fields, text=newer.text)
+        newest = find_newest(self._links, keys)
+        newest = {**self._find_due_replacing(view, keys), **newest}
+        table, replaced = view.table, dict[tuple[str, int], RelatedTurn]()
+        rows_of_newer = self._rows_of(view, newest.values())
+        texts = self._read_texts(view, list(rows_of_newer.values()))
+        for (newer, row), text in zip(rows_of_newer.items(), texts, strict=True):
+            if text and table.ts[row] <= self._clock().timestamp():
+                turn = RelatedTurn(**self._describe_turn(table, row), text=text)
+                replaced |= {keys[older]: turn for older, last in newest.items() if last == newer}
         return replaced
+
+    def _find_due_replacing(self, view: TurnView, references: Collection[str]) -> dict[str, str]:
+        """What replaced turns, by features, of the last ones that have no vector yet."""
+        table = view.table
+        due_rows = view.all_rows[~view.embedded & (table.role == ROLE_USER)]
+        due_rows = due_rows[np.argsort(table.ts[due_rows], kind="stable")[-_DUE:]]
+        if not len(due_rows):
+            return {}
+        asked_rows = set(self._rows_of(view, references).values())
+        first = min((table.ts[row] for row in asked_rows), default=np.inf)
+        rows = list(asked_rows)
+        rows += [
+            row for row in due_rows[table.ts[due_rows] > first].tolist() if row not in asked_rows
+        ]
+        statements = {}
+        for row, text in zip(rows, self._read_texts(view, rows), strict=True):
+            turn = self._describe_turn(table, row)
+            speaker = turn["speaker"] if turn["role"] == "user" else turn["role"]
+            at = float(table.ts[row])
+            statements[row] = statement_of(compared_text(text), at, speaker or "")
+        unknown = float("nan")
+        due = [row for row in rows if not view.embedded[row]]
+        verdicts = judge_due(self._links, statements, due, lambda _, them: [unknown] * len(them))
+        names = {
+            row: turn_reference(table.conversations[table.conversation[row]], table.position[row])
+            for row in rows
+        }
+        return {
+            names[old]: names[new]
+            for (old, new), verdict in verdicts.items()
+            if old in asked_rows and verdict.replaces >= REPLACED
+        }
+
+    def _rows_of(self, view: TurnView, references: Iterable[str]) -> dict[str, int]:
+        """The rows of turns by their references, of those that are turns and there."""
+        rows_by_reference = {}
+        for reference in filter(is_turn_reference, references):
+            conversation_id, _, position = reference.rpartition("#")
+            rows = view.rows(conversation_id)
+            for row in rows[view.table.position[rows] == int(position)].tolist():
+                rows_by_reference[reference] = row
+        return rows_by_reference
 
     def _score(self, run: QuestionRun) -> tuple[str | None, TurnScores]:
         """Score the rows by what the mode asks for, by words alone where vectors cannot be had.
@@ -437,8 +465,6 @@ class ConversationRecall:
             self._weights,
             finder,
             lambda rows: self._read_texts(view, rows),
-            self._embedder.calibration.alike.apply,
-            self._shared,
         )
         candidates = turns.best_first()
         if run.mode == "hybrid":
@@ -446,12 +472,10 @@ class ConversationRecall:
             is_rated = not run.degraded and (
                 view.is_embedded or bool(view.embedded[run.rows].all())
             )
-            ordering = order_hits(
+            ordering = order_candidates(
                 window.ordered(candidates),
                 run.question.text,
-                lambda best, _: (
-                    (window.as_read(turn), near) for turn, near in turns.sharing(best)
-                ),
+                LinkedCandidates(self._links, turns.reference_of, turns.fetch, turns.closeness),
                 run.question.spans,
                 statements=len(run.rows),
                 repetitions=run.repetitions,

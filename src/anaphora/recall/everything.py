@@ -26,7 +26,7 @@ from anaphora.recall.lanes import (
 )
 from anaphora.recall.likelihood import without_tail
 from anaphora.recall.narrowing import drop_unmet, tell_meant
-from anaphora.recall.opposed import OpposedPairs, mark_opposed
+from anaphora.recall.opposed import OpposedPairs, mark_opposed, mark_replaced
 from anaphora.recall.query import BLANK, check_count, check_share, is_empty
 from anaphora.recall.question import Question
 from anaphora.recall.reading import checked_read
@@ -113,7 +113,9 @@ class EverythingRecall:
             lane_hit.hit for answer in answers for lane_hit in (*answer.hits, *answer.nearest)
         )
         merged_recall = _merge(request, self._add_origins(answers), budget)
-        return mark_opposed(merged_recall, near_hits, self.memories.records, self.opposed)
+        records = self.memories.records
+        marked_recall = mark_opposed(merged_recall, near_hits, records, self.opposed)
+        return mark_replaced(marked_recall, self.memories.links, records, asked)
 
     @property
     def default_kinds(self) -> tuple[str, ...]:

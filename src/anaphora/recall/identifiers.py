@@ -24,7 +24,7 @@ _MOST: Final = 40
 
 _LINK = re.compile(r"https?://[^\s<>\"')\]]+", re.IGNORECASE)
 _MAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
-_HANDLE = re.compile(r"(?<![\w.])@\w{3,}")
+_HANDLE = re.compile(r"(?<![\w.+-])@\w{3,}")
 _NUMBER = re.compile(r"(?<![^\W_])(?:\+|00)?\(?\d(?:[ \t().\-/]{0,3}\d){3,}(?![^\W_])")
 _CODE = re.compile(
     r"(?<![^\W_])(?:[A-Z]{2}\d{2}(?:[ ]?[A-Z0-9]{4}){2,}(?:[ ]?[A-Z0-9]{1,4})?"

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 from anaphora.language.analyser import analyse
-from anaphora.rank.currency import COMPARED, answer_loss
+from anaphora.rank.holding import COMPARED, answer_loss
 from anaphora.rank.silence import (
     FIRST,
     LEAST,
@@ -36,7 +36,7 @@ from anaphora.rank.sought import (
 from anaphora.rank.statements import read_cues
 
 if TYPE_CHECKING:
-    from anaphora.recall.currency import Candidate
+    from anaphora.recall.candidates import Candidate
     from anaphora.values.conversations import Recall
 
 Spans: TypeAlias = Sequence[tuple[float, float]]

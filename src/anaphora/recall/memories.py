@@ -18,24 +18,16 @@ import numpy as np
 
 from anaphora.calls.moments import checked_moment
 from anaphora.errors import EmbeddingError, StoreError, TimedOut
-from anaphora.rank.currency import LEAST_SHARE
 from anaphora.rank.embedders import embedder_reads
 from anaphora.rank.memories import UNREAD, MemoryScores, rank_memories
 from anaphora.rank.silence import CALIBRATED_FOR, FACT_FLOOR
 from anaphora.rank.statements import words_of
 from anaphora.reading.inputs import statement_text
-from anaphora.recall.currency import (
-    COMPARABLE,
-    GROUPS,
-    RELATED,
-    Candidate,
-    Placed,
-    find_replacing,
-    order_hits,
-)
+from anaphora.recall.candidates import Candidate, Placed
 from anaphora.recall.former import REASON, PastAsked, read_chains, with_chain
 from anaphora.recall.likelihood import with_floor
 from anaphora.recall.narrowing import days_of, tell_coming, tell_meant
+from anaphora.recall.ordering import COMPARABLE, order_candidates
 from anaphora.recall.query import BLANK, check_count, check_share, query_vector
 from anaphora.recall.question import Question, prepare
 from anaphora.recall.reading import (
@@ -46,6 +38,7 @@ from anaphora.recall.reading import (
     titled_text,
 )
 from anaphora.recall.record_reads import record_cache
+from anaphora.recall.successions import KnownLinks, LinkedCandidates, NoLinks, find_newest
 from anaphora.recall.view_cache import ViewCache
 from anaphora.store.codecs import to_micros
 from anaphora.store.filters import parse
@@ -58,7 +51,7 @@ from anaphora.values.memories import HalfLives, MemoryHit, MemoryRecord, Rejecte
 if TYPE_CHECKING:
     from anaphora.embed.service import EmbedderService
     from anaphora.index.memories.index import MemoryIndex
-    from anaphora.index.memories.state import AskedTime, Candidates, MemoryQuery, Related
+    from anaphora.index.memories.state import AskedTime, Candidates, MemoryQuery
     from anaphora.reading.service import ReaderService
     from anaphora.store.records.store import Records
 
@@ -85,7 +78,6 @@ _ARRAYS: Final = ("words", "type", "created", "reinforced_at", "count", "titles"
 
 _ANSWERS_KEPT: Final = 64
 _AT_ONCE: Final = timedelta(seconds=1)
-_ONE_VIEW: Final = 0
 
 _SAME = "same"
 _SHARED = sorted(
@@ -131,7 +123,8 @@ class MemoryRecall:
 
     `by_currency` puts what holds now before what it replaced; where each stands for itself, it is
     False. `fill` makes a few vectors that are lacking, `later` begins to make the others.
-    `title_of` gives what a record is called. `reader` says how probably each answers.
+    `title_of` gives what a record is called. `reader` says how probably each answers, `links` what
+    replaced what.
     """
 
     records: Records
@@ -145,6 +138,7 @@ class MemoryRecall:
     by_currency: bool = True
     title_of: Callable[[MemoryRecord], str] = record_title
     reader: ReaderService | None = None
+    links: KnownLinks = field(default_factory=NoLinks)
     reads: ViewCache[MemoryRecord] = field(default_factory=record_cache)
     answers: ViewCache[_RankedHits] = field(default_factory=lambda: ViewCache(_ANSWERS_KEPT))
 
@@ -218,14 +212,16 @@ class MemoryRecall:
         least_score = -math.inf if min_score is None else min_score
         lowest = 0.0 if every or alone else floor
         key = (question.text, mode, top_k, least_score, keep, as_of, window, lowest)
-        answer = None if explain else self.answers.get(_ONE_VIEW, key)
+        # Links are made behind the writes: an answer stands until there are others.
+        links = self.links.version()
+        answer = None if explain else self.answers.get(links, key)
         rejected_hits: tuple[Rejected, ...] = ()
         if answer is None or not answer.holds(parts, lookup.moment):
             work = _AnswerBuilder(self, question, lookup, not bare, explain, window, candidates)
             hits = work.hits(top_k, least_score, lowest)
             unread = tuple(work.unread)
             answer = _RankedHits(parts, lookup.moment, hits, work.answered, unread)
-            self.answers.put(_ONE_VIEW, key, answer)
+            self.answers.put(links, key, answer)
             rejected_hits = work.rejected() if explain else ()
         degradations += (*answer.unread, *self._report_damaged())
         recall = Recall(answer.hits, tuple(degradations), rejected_hits, notices=candidates.notices)
@@ -238,15 +234,15 @@ class MemoryRecall:
     def find_replacing(self, record_ids: Sequence[str]) -> dict[str, RelatedMemory]:
         """What replaced memories and notes, by their ids, as the same are marked when they are
         recalled. What holds is not among them."""
-        from anaphora.index.memories.state import MemoryQuery
-
-        # As near to what is asked as any; with a vector for the cosines between two of them.
-        vector = np.zeros(self.embedder.dimensions, np.float32)
-        lookup = MemoryQuery(self.clock(), len(record_ids), vector, every=True)
-        keep = parse({"id": {"in": list(record_ids)}})
-        candidates = _join(*self._find_candidates(replace(lookup, keep=keep)))
-        question = prepare("", self.clock)
-        return _AnswerBuilder(self, question, lookup, True, False, 0, candidates).replacing()
+        newest = find_newest(self.links, record_ids)
+        records, now = self.many(newest.values()), self.clock()
+        return {
+            record_id: RelatedMemory(record.id, record.text, record.created_at)
+            for record_id, newer in newest.items()
+            if (record := records.get(newer)) is not None
+            and not record.forgotten
+            and record.created_at <= now
+        }
 
     def _search(
         self, lookup: MemoryQuery, every: bool, degraded: list[Degraded]
@@ -307,7 +303,7 @@ class MemoryRecall:
         lines = self.index.readings_of(record_ids)
         if self.notes is not None and not all(lines):
             note_lines = self.notes.index.readings_of(record_ids)
-            lines = [line or other for line, other in zip(lines, note_lines, strict=True)]
+            lines = [line or note for line, note in zip(lines, note_lines, strict=True)]
         return lines
 
     def excluded(self, lookup: MemoryQuery) -> Candidates:
@@ -319,20 +315,20 @@ class MemoryRecall:
             else _join(candidates, self.notes.index.excluded(lookup))
         )
 
-    def related(self, lookup: MemoryQuery, record_ids: Iterable[str], version: int) -> Related:
-        """For each id that an index has, what the indexes hold about the same.
+    def fetch(self, lookup: MemoryQuery, record_ids: Collection[str]) -> Candidates:
+        """Those of these memories and notes that may be shown, scored for a question."""
+        parts = [index.fetch(lookup, record_ids) for index in self._indexes_in_use()]
+        return _join(*parts)
 
-        `version` is a number that the database had in this call.
-        """
-        from anaphora.index.memories.state import Related
+    def closeness(self, record_id: str, others: Sequence[str]) -> list[float]:
+        """The cosine of a memory to each of others, NaN where it is not known."""
+        parts = [index.closeness(record_id, others) for index in self._indexes_in_use()]
+        cosines: list[float] = np.fmax.reduce(np.array(parts)).tolist()
+        return cosines
 
+    def _indexes_in_use(self) -> tuple[MemoryIndex, ...]:
         notes = () if self.notes is None or not len(self.notes.index) else (self.notes.index,)
-        indexes = (self.index, *notes)
-        subjects = {k: terms for i in indexes for k, terms in i.subjects(record_ids).items()}
-        query = replace(lookup, limit=RELATED)
-        parts = [index.related(query, subjects, version) for index in indexes]
-        of = {key: [pair for part in parts for pair in part.of[key]] for key in subjects}
-        return Related(_join(*(part.candidates for part in parts)), of)
+        return self.index, *notes
 
     def _find_candidates(self, lookup: MemoryQuery) -> tuple[Candidates, ...]:
         """Those of each index: the very same ones while nothing changed and nothing expired."""
@@ -435,7 +431,6 @@ class _AnswerBuilder:
     _indexes: dict[str, int] = field(init=False)
     _read: dict[str, MemoryRecord] = field(default_factory=dict)
     _candidates: dict[int, Candidate] = field(default_factory=dict)
-    _related: dict[int, list[tuple[int, float]]] = field(default_factory=dict)
     _top_k: int = 0
 
     def __post_init__(self) -> None:
@@ -493,24 +488,6 @@ class _AnswerBuilder:
                 context = _HitContext(candidate, versions, related_ids, shown_once)
                 hits.append(_make_hit(record, scores, candidate.index, context))
         return self._add_former(hits, top_k, least)
-
-    def replacing(self) -> dict[str, RelatedMemory]:
-        """What replaced the memories that were found, by their ids."""
-
-        def look_up(best: Candidate, _: object) -> Iterator[tuple[Candidate, float]]:
-            for hit, near in self._find_related(self._candidates[best.index], ()):
-                yield replace(hit, score=1.0, meaning=1.0), near
-
-        self._make_candidates(range(len(self._found.columns.ids)))
-        replaced = {}
-        for candidate in tuple(self._candidates.values()):
-            newer = find_replacing(replace(candidate, score=1.0, meaning=1.0), look_up)
-            if newer is not None:
-                record = self._read[self._get_id(newer.index)]
-                replaced[self._get_id(candidate.index)] = RelatedMemory(
-                    record.id, record.text, record.created_at
-                )
-        return replaced
 
     def _add_former(self, hits: list[MemoryHit], top_k: int, least: float) -> tuple[MemoryHit, ...]:
         """The hits with the former values of their paths; first the one that is asked for."""
@@ -572,11 +549,16 @@ class _AnswerBuilder:
         window = Window(
             self._question.text, self._window, "facts", lane.reader, reader_texts, self.unread
         )
-        ordering = order_hits(
+        ordering = order_candidates(
             window.ordered(self._find_candidates(indexes)),
             self._question.text,
-            lambda best, ahead: (
-                (window.as_read(hit), near) for hit, near in self._find_related(best, ahead)
+            LinkedCandidates(
+                lane.links if lane.by_currency else NoLinks(),
+                lambda candidate: self._get_id(candidate.index),
+                self._fetch,
+                lambda candidate, others: lane.closeness(
+                    self._get_id(candidate.index), [self._get_id(member.index) for member in others]
+                ),
             ),
             self._question.spans,
             statements=self._found.searched,
@@ -639,53 +621,18 @@ class _AnswerBuilder:
                     timely=timely,
                 )
 
-    def _find_related(
-        self, best: Candidate, ahead: Iterable[Candidate]
-    ) -> Iterator[tuple[Candidate, float]]:
-        """The memories in the words of a candidate, each with its cosine to that."""
-        if best.index not in self._related:
-            self._look_up_related(best, ahead)
-        for index, closeness in self._related[best.index]:
-            if index in self._candidates:
-                yield self._candidates[index], closeness
-
-    def _look_up_related(self, best: Candidate, ahead: Iterable[Candidate]) -> None:
-        """Look up what is related to a candidate, and to those that may open the next groups.
-
-        Those that were no candidates become ones.
-        """
-        looked_up = {self._get_id(best.index): best}
-        for candidate in ahead:
-            # A group of each is likely to be made.
-            if len(self._related) + len(looked_up) >= min(GROUPS, self._top_k):
-                break
-            if candidate.index not in self._related:
-                looked_up[self._get_id(candidate.index)] = candidate
-        related = self._lane.related(self._lookup, looked_up, self._found.version)
-        columns, ids = related.candidates.columns, related.candidates.columns.ids
-        new_places = [at for at, record_id in enumerate(ids) if record_id not in self._indexes]
-        if new_places:
-            arrays = {name: getattr(columns, name)[new_places] for name in _ARRAYS}
-            cosine = None if columns.cosine is None else columns.cosine[new_places]
-            new_ids = tuple(ids[at] for at in new_places)
-            columns = replace(columns, ids=new_ids, cosine=cosine, **arrays)
-            self._found = _join(self._found, replace(related.candidates, columns=columns))
+    def _fetch(self, record_ids: Collection[str]) -> list[Candidate]:
+        """The candidates of these ids that may be shown: those that were none become ones."""
+        new_ids = [record_id for record_id in record_ids if record_id not in self._indexes]
+        fetched = self._lane.fetch(self._lookup, new_ids) if new_ids else None
+        if fetched is not None and fetched.columns.ids:
+            self._found = _join(self._found, fetched)
             self._scores = self._rank(self._found)
-            for record_id in new_ids:
+            for record_id in fetched.columns.ids:
                 self._indexes[record_id] = len(self._indexes)
-        scores, alike = self._scores.score, self._lane.embedder.calibration.alike
-        for record_id, candidate in looked_up.items():
-            least_score = LEAST_SHARE * candidate.score
-            pairs = [
-                (self._indexes[i], closeness) for i, closeness in related.of.get(record_id, ())
-            ]
-            self._related[candidate.index] = [
-                (index, alike.apply_to(closeness))
-                for index, closeness in pairs
-                if scores[index] >= least_score
-            ]
-        near = {at for hit in looked_up.values() for at, _ in self._related[hit.index]}
-        self._make_candidates(near - self._candidates.keys())
+        indexes = [self._indexes[name] for name in record_ids if name in self._indexes]
+        self._make_candidates(set(indexes) - self._candidates.keys())
+        return [self._candidates[index] for index in indexes if index in self._candidates]
 
     def _records(self, ids: Iterable[str]) -> Mapping[str, MemoryRecord]:
         """What is known of these ids, and of others: each is read once, after the search."""

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from anaphora.rank.currency import COMING
+from anaphora.rank.holding import COMING
 from anaphora.recall.lanes import (
     Lane,
     LaneAnswer,

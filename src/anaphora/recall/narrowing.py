@@ -20,7 +20,7 @@ from anaphora.calls.moments import checked_moment
 from anaphora.errors import InvalidInput
 from anaphora.language.analyser import fold, index_text
 from anaphora.language.times.reading import is_open_end, is_open_start
-from anaphora.rank.currency import COMING
+from anaphora.rank.holding import COMING
 from anaphora.rank.turn_table import (
     ROLE_ASSISTANT,
     ROLE_OTHER,

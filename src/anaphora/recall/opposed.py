@@ -12,11 +12,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from anaphora.rank.statements import words_of
+from anaphora.rank.statements import read_cues, words_of
+from anaphora.recall.question import Question
 from anaphora.recall.render import quoted_line
+from anaphora.recall.successions import KnownLinks, find_newest
 from anaphora.store.records.rows import CONTRADICTION, OPEN
 from anaphora.text.display import cut
 from anaphora.values.conversations import Recall
+from anaphora.values.links import is_turn_reference
 from anaphora.values.memories import MemoryRecord, RelatedMemory
 from anaphora.values.search import SearchHit
 
@@ -65,6 +68,45 @@ def mark_opposed(
         hits=tuple(_mark(hit, pairs) for hit in recall.hits),
         nearest=tuple(_mark(hit, pairs) for hit in recall.nearest),
     )
+
+
+def mark_replaced(
+    recall: Recall[SearchHit], links: KnownLinks, records: Records, question: Question
+) -> Recall[SearchHit]:
+    """The answer with marks on hits that one of another kind replaced, behind that where it is a
+    hit, too, and no past is asked for. Within a kind its lane has marked them."""
+    ids = [hit.id for hit in recall.hits if hit.current]
+    newest = {
+        old: new
+        for old, new in find_newest(links, ids).items()
+        if is_turn_reference(old) != is_turn_reference(new)
+    }
+    by_id: dict[str, SearchHit | MemoryRecord] = {hit.id: hit for hit in recall.hits}
+    by_id = {**records.many(set(newest.values()) - by_id.keys()), **by_id}
+    hits: list[SearchHit] = []
+    behind: dict[str, list[SearchHit]] = {}
+    asks_past = read_cues(question.text).past >= 2
+    for hit in recall.hits:
+        newer = by_id.get(newest.get(hit.id, ""))
+        at = _told_at(newer)
+        # What is dated in the future replaces nothing yet.
+        if newer is None or at is None or at > question.now:
+            hits += [hit, *behind.pop(hit.id, ())]
+            continue
+        lines = (f"older: {quoted_line(newer.text, at)}", *hit.versions)
+        marked = replace(hit, current=False, older_than=newer.id, versions=lines)
+        is_placed = isinstance(newer, MemoryRecord) or any(newer.id == shown.id for shown in hits)
+        if not (is_placed or asks_past):
+            behind.setdefault(newer.id, []).append(marked)
+        else:
+            hits.append(marked)
+    return replace(recall, hits=tuple(hits)) if newest else recall
+
+
+def _told_at(told: SearchHit | MemoryRecord | None) -> datetime | None:
+    if told is None:
+        return None
+    return told.created_at if isinstance(told, MemoryRecord) else told.ts
 
 
 def open_contradictions(
@@ -150,15 +192,18 @@ def _mark(hit: SearchHit, pairs: Iterable[OpposedPair]) -> SearchHit:
         opposed_record = _find_opposed(hit, pair)
         if opposed_record is None:
             continue
-        line = quoted_line(opposed_record.text, opposed_record.created_at)
+        quoted = quoted_line(opposed_record.text, opposed_record.created_at)
         if pair.ended:
-            line = f"older: {line}"
+            line = f"older: {quoted}"
             if hit.current:
                 hit = replace(hit, current=False, older_than=opposed_record.id)
         else:
             later = hit.ts is not None and opposed_record.created_at > hit.ts
-            line = f"contradict{'ed' if later else 's'}, not settled: {line}"
+            line = f"contradict{'ed' if later else 's'}, not settled: {quoted}"
             against.append(opposed_record.id)
+            # Said once: what is to be settled, not that it replaces it.
+            unsaid = tuple(version for version in hit.versions if not version.endswith(quoted))
+            hit = replace(hit, versions=unsaid)
         lines.append(line)
     new_lines = [line for line in dict.fromkeys(lines) if line not in hit.versions][:_MOST_LINES]
     if not new_lines:

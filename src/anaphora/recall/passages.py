@@ -13,17 +13,13 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from anaphora.index.turns.embedded import over_whole
 from anaphora.recall.snippets import passage
-from anaphora.text.recalled import recalled_blocks
+from anaphora.text.recalled import FAR, recalled_blocks
 from anaphora.values.conversations import Excerpt, RelatedTurn, TurnHit
 
 if TYPE_CHECKING:
     from anaphora.embed.base import Vector
     from anaphora.index.turns.view import TurnView
     from anaphora.language.analyser import QueryWord
-
-FAR: Final = 8_000
-"""Characters from which on a turn is compared with others by its best passage: what a statement
-says is read from its beginning, and in a text this long something else may stand there."""
 
 COMPARED: Final = 150
 """Tokens of that passage."""

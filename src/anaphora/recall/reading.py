@@ -1,6 +1,6 @@
 """Reads the first candidates of a question together with it, and orders them by that too.
 
-Both lanes do so, before `recall/currency` puts what holds now before what it replaced. A reader
+Both lanes do so, before `recall/ordering` puts what holds now before what it replaced. A reader
 that is not there changes nothing, and the answer says so.
 """
 
@@ -20,7 +20,7 @@ from anaphora.errors import InvalidInput, ReaderError, TimedOut
 from anaphora.rank.embedders import reader_reads
 from anaphora.rank.reading import read_scores
 from anaphora.rank.sought import find_terms_in_title, read_question_terms
-from anaphora.recall.currency import Candidate
+from anaphora.recall.candidates import Candidate
 from anaphora.text.shown_times import in_shown_zone
 from anaphora.values.conversations import READ_BY_DEFAULT, READ_MOST, Degraded
 
@@ -115,10 +115,6 @@ class Window:
             )
         best_first = sorted(self._read.values(), key=lambda candidate: -candidate.score)
         return chain(best_first, stream)
-
-    def as_read(self, candidate: Candidate) -> Candidate:
-        """A candidate that was looked up, as the window has it where it is in that."""
-        return self._read.get(candidate.index, candidate)
 
 
 def titled_text(candidate: Candidate, text: str | None = None, question: str = "") -> str:

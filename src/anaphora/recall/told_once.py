@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -16,7 +17,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from anaphora.language.small_talk import QUESTION_MARKS, begins_as_question, is_small_talk
-from anaphora.rank.contradiction import seem_to_contradict
+from anaphora.rank.pairs import JudgePairs, StatementPair, statement_of
 from anaphora.rank.statements import read_statement, words_of
 from anaphora.values.search import SearchHit
 
@@ -25,6 +26,8 @@ _ALIKE: Final = 0.6
 _LEAST: Final = 2
 _SAID: Final = 0.8
 """The words of a hit that the session has before it, as a share, where that is no news."""
+_EVEN: Final = 0.5
+"""The probability from which on a prompt rather replaces what a hit tells than not."""
 _NEAR: Final = 600
 _STORED_WITHIN: Final = timedelta(minutes=15)
 """How long after a turn a memory is stored that was made of it."""
@@ -137,10 +140,23 @@ def say_the_same(first: SearchHit, second: SearchHit) -> bool:
     )
 
 
-def restated(prompt: str, hit: SearchHit) -> bool:
-    """Whether a prompt that asks nothing gives another value of what a hit tells."""
-    asks = any(mark in prompt for mark in QUESTION_MARKS) or begins_as_question(prompt)
-    return not (asks or read_statement(prompt).asks) and seem_to_contradict(hit.text, prompt)
+def drop_restated(
+    prompt: str, now: datetime, hits: Sequence[SearchHit], judge: JudgePairs
+) -> list[SearchHit]:
+    """The hits without those of which a prompt that asks nothing gives another value, and without
+    what says the same as those."""
+    if any(mark in prompt for mark in QUESTION_MARKS) or begins_as_question(prompt):
+        return list(hits)
+    newer = statement_of(prompt, now.timestamp(), "user")
+    olders = [statement_of(hit.text, (hit.ts or _ANCIENT).timestamp(), hit.speaker) for hit in hits]
+    verdicts = judge([StatementPair(older, newer, math.nan) for older in olders])
+    judged = zip(hits, verdicts, strict=True)
+    outdated = [hit for hit, verdict in judged if verdict.replaces >= _EVEN]
+    return [
+        hit
+        for hit in hits
+        if not any(hit is replaced or say_the_same(hit, replaced) for replaced in outdated)
+    ]
 
 
 def _is_made_of(

@@ -1,12 +1,12 @@
-"""The turns of one question as candidates: which come next, and which say most of the same.
+"""The turns of one question as candidates: which come next, and which are linked to them.
 
 In: a question to rows of a view, and their scores. Out: candidates with their texts, best first,
-and those that share most of the words of one of them. A text is read when it is needed, once.
+and those that a link names. A text is read when it is needed, once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
@@ -15,16 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.calls.limits import check_cancelled
-from anaphora.language.analyser import QueryWord, query_words
-from anaphora.rank.currency import LEAST_SHARE
-from anaphora.rank.statements import HEAD
+from anaphora.language.analyser import QueryWord
 from anaphora.rank.turn_table import ROLE_ASSISTANT
 from anaphora.rank.turns import TurnScores, Weights, best_rows
-from anaphora.recall.currency import RELATED, Candidate
+from anaphora.recall.candidates import Candidate
 from anaphora.recall.passages import PassageFinder
-from anaphora.recall.view_cache import ViewCache
 from anaphora.text.recalled import strip_recalled
 from anaphora.values.conversations import Degraded, RecallMode
+from anaphora.values.links import turn_reference
 
 if TYPE_CHECKING:
     from anaphora.index.turns.view import TurnView
@@ -33,8 +31,6 @@ if TYPE_CHECKING:
     from anaphora.recall.question import Question
 
 Rows = NDArray[np.intp]
-SharedWords = tuple[NDArray[np.int64], NDArray[np.float32]]
-"""Rows that share words with one, and how much."""
 
 FIRST_CHUNK: Final = 18
 """Candidates are ordered, and their texts read from the disk, in chunks that double: most questions
@@ -119,8 +115,7 @@ class HitLimits:
 class TurnCandidates:
     """The scored turns of one question.
 
-    `texts_of` reads the texts of rows, `alike` calibrates the cosines of two turns, and `shared`
-    keeps what shares words with a turn: that is the same for every question to one view.
+    `texts_of` reads the texts of rows.
     """
 
     run: QuestionRun
@@ -129,8 +124,6 @@ class TurnCandidates:
     weights: Weights
     finder: PassageFinder
     texts_of: Callable[[Sequence[int]], Sequence[str]]
-    alike: Callable[[NDArray[np.float32]], NDArray[np.float32]]
-    shared: ViewCache[SharedWords]
 
     def best_first(self) -> Iterator[Candidate]:
         """The candidates, best first, without the turns of the live transcript."""
@@ -144,40 +137,30 @@ class TurnCandidates:
                 return
             read_count, size = read_count + size, 2 * size
 
-    def of_row(self, row: int) -> Candidate | None:
-        """The candidate of a row; None for a turn that was forgotten."""
-        return next(self._read(np.flatnonzero(self.scores.rows == row)), None)
+    def reference_of(self, candidate: Candidate) -> str:
+        """How a link names the turn of a candidate."""
+        table, row = self.run.view.table, int(self.scores.rows[candidate.index])
+        conversation_id = table.conversations[int(table.conversation[row])]
+        return turn_reference(conversation_id, int(table.position[row]))
 
-    def sharing(self, candidate: Candidate) -> Iterator[tuple[Candidate, float]]:
-        """The turns that share most of the words of a candidate and may be compared with it, each
-        with its cosine to that."""
-        view, scores = self.run.view, self.scores
-        own_row = int(scores.rows[candidate.index])
-        rows, shared_weights = self._find_shared(candidate, own_row)
-        if not self.run.is_whole:
-            indexes = self._indexes[rows]
-            rows, shared_weights = rows[indexes >= 0], shared_weights[indexes >= 0]
-            indexes = indexes[indexes >= 0]
-        else:
-            indexes = rows
-        near = scores.total[indexes] >= LEAST_SHARE * candidate.score
-        indexes, shared_weights = indexes[near], shared_weights[near]
-        # Of what shares as much the latest: it may be what holds now. A text that was said many
-        # times is one of them.
-        indexes = indexes[np.lexsort((-indexes, -shared_weights))]
-        rows = scores.rows[indexes]
-        table = view.table
-        latest: dict[tuple[bytes, int, int], int] = {}
-        columns = (rows.tolist(), table.speaker[rows].tolist(), table.role[rows].tolist())
-        for index, row, speaker, role in zip(indexes.tolist(), *columns, strict=True):
-            latest.setdefault((view.hashes[row], speaker, role), index)
-            if len(latest) > RELATED:
-                break
-        latest_indexes = np.array(list(latest.values()), np.intp)
-        other_indexes = latest_indexes[latest_indexes != candidate.index]
-        closeness = self.alike(view.closeness(own_row, scores.rows[other_indexes])).tolist()
-        closeness_of = dict(zip(other_indexes.tolist(), closeness, strict=True))
-        return ((turn, closeness_of[turn.index]) for turn in self._read(other_indexes))
+    def fetch(self, references: Collection[str]) -> list[Candidate]:
+        """The candidates of these turns, of those that were scored."""
+        table, indexes = self.run.view.table, []
+        for reference in references:
+            conversation_id, _, position = reference.rpartition("#")
+            rows = self.run.view.rows(conversation_id) if conversation_id else ()
+            indexes += [
+                int(self._indexes[row]) for row in rows if table.position[row] == int(position)
+            ]
+        return list(self._read(np.array([at for at in indexes if at >= 0], np.intp)))
+
+    def closeness(self, candidate: Candidate, others: Sequence[Candidate]) -> list[float]:
+        """The cosine of a candidate to each of others."""
+        rows = self.scores.rows[[turn.index for turn in others]]
+        near: list[float] = self.run.view.closeness(
+            int(self.scores.rows[candidate.index]), rows
+        ).tolist()
+        return near
 
     @cached_property
     def _indexes(self) -> NDArray[np.intp]:
@@ -185,17 +168,6 @@ class TurnCandidates:
         indexes = np.full(len(self.run.view), -1, np.intp)
         indexes[self.scores.rows] = np.arange(len(self.scores.rows))
         return indexes
-
-    def _find_shared(self, candidate: Candidate, row: int) -> SharedWords:
-        only, limit = self.run.scope
-        passage = (candidate.passage or candidate.text)[:HEAD]
-
-        def find() -> SharedWords:
-            return self.run.view.sharing(query_words(passage), only, limit)
-
-        if candidate.passage is not None or limit > WORD_HITS:
-            return find()
-        return self.shared.of(self.run.view, (row, only), find)
 
     def _read(self, indexes: Rows) -> Iterator[Candidate]:
         """Candidates with their texts."""

@@ -9,10 +9,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Final
+
+from anaphora.language.folding import typed_text
 
 BEGIN: Final = "<recalled-memory>"
 END: Final = "</recalled-memory>"
+
+FAR: Final = 8_000
+"""Characters from which on a turn is compared with others by its best passage: what a statement
+says is read from its beginning, and in a text this long something else may stand there."""
 
 _BEGIN: Final = re.compile(rf"^{BEGIN}\r?\n", re.MULTILINE)
 _END: Final = re.compile(rf"^{END}(?:\r?\n|\Z)", re.MULTILINE)
@@ -29,6 +36,12 @@ def strip_recalled(text: str) -> str:
         parts.append(text[at:begin])
         at = end
     return "".join([*parts, text[at:]]) if at else text
+
+
+@lru_cache(maxsize=2048)
+def compared_text(text: str) -> str:
+    """The own words of `text`, as it is compared with others."""
+    return typed_text(strip_recalled(text)[:FAR])
 
 
 def quotes_recalled(text: str) -> bool:

@@ -409,6 +409,7 @@ class Stats:
     `files` and `sections` are those of its projects, `sections_pending` lack a vector.
     `memories` are those that hold now, `notes` the current observations and diary entries,
     `documents` those that nothing has replaced, `gaps` the open ones, `jobs` what waits to run.
+    `links_due` are statements that are still to be compared with earlier ones.
     """
 
     home: str
@@ -430,6 +431,7 @@ class Stats:
     gaps: int = 0
     jobs: int = 0
     traces: int = 0
+    links_due: int = 0
 
 
 @dataclass(frozen=True, slots=True)

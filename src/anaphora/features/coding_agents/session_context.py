@@ -161,9 +161,9 @@ class SessionContext:
         from anaphora.language.small_talk import asks_nothing
         from anaphora.recall.query import truncated_question
         from anaphora.recall.told_once import (
+            drop_restated,
             mark_earlier,
             present_hits,
-            restated,
             stands_in,
             tell_once,
             tells_something,
@@ -190,7 +190,9 @@ class SessionContext:
         if in_trial:
             return answer
         telling = [hit for hit in answer.hits if tells_something(hit)]
-        worth = [hit for hit in worth_showing(question, telling) if not restated(typed_text, hit)]
+        services = self._services().services
+        judge = services.container.judge.judge
+        worth = drop_restated(typed_text, services.clock(), worth_showing(question, telling), judge)
         conversation = self._transcripts.conversation_of(session)
         state = self._states.read(session)
         news = [

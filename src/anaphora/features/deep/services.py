@@ -123,13 +123,17 @@ class DeepServices(FeatureServices):
 
         services = self.services
         linker = Linker(
-            services.memory.vectors, services.embedder, services.memory.index.neighbours
+            services.memory.records,
+            services.memory.vectors,
+            services.embedder,
+            services.memory.index.neighbours,
+            services.container.judge.judge_features,
         )
         dream = Dreamer(
             self.recall,
             self.gaps,
             services.memory.writer,
-            Relinker(services.memory.records, linker),
+            Relinker(linker),
             services.memory.writer.fill_vectors,
         )
         return DreamCycle(self.recall, self.extract, dream, services.jobs)

@@ -49,7 +49,14 @@ _GROUP = 128
 class NoteWriter:
     """Takes notes in one namespace, that of `linker`. Safe to share between threads."""
 
-    def __init__(self, projects: Projects, linker: NoteLinker, embedder: EmbedderService) -> None:
+    def __init__(
+        self,
+        projects: Projects,
+        linker: NoteLinker,
+        embedder: EmbedderService,
+        follow: Callable[[], object] = lambda: None,
+    ) -> None:
+        self._follow = follow
         self._projects = projects
         self._linker = linker
         self._notes, self._graph = linker.notes, linker.graph
@@ -227,7 +234,9 @@ class NoteWriter:
         from anaphora.store.records.vectors import vector_rows
 
         rows = vector_rows((text.record_id, text.text, vectors) for text, vectors in embedded)
-        return self._notes.vectors.put(self._embedder.name, rows)
+        count = self._notes.vectors.put(self._embedder.name, rows)
+        self._follow()
+        return count
 
 
 _SOURCE, _NAMED, _WRITTEN = 1.0, 0.8, 0.7

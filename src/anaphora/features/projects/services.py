@@ -132,7 +132,7 @@ class ProjectServices(FeatureServices):
 
         services = self.services
         linker = NoteLinker(self.graph, self.note_store, clock=services.clock, ids=services.ids)
-        return NoteWriter(self.store, linker, services.embedder)
+        return NoteWriter(self.store, linker, services.embedder, services.link_in_background)
 
     def pages(self) -> NotePages:
         """As in `FeatureServices`."""
@@ -195,6 +195,7 @@ class ProjectServices(FeatureServices):
                 services.conversation.threads,
                 view,
                 services.clock(),
+                services.container.judge.judge_features,
                 project,
                 # Those are made, and loaded, only where a session is shown.
                 lambda session: services.conversation.recall_tool_calls.of(session),  # noqa: PLW0108

@@ -149,6 +149,8 @@ class Sync:
             work.put(_STOPPED, None)
         if clashes:
             report = replace(report, conflicts=self._read_conflicts(clashes))
+        if report.received:
+            self._services.link_in_background()
         if report.sent or report.received:
             self._services.container.tell("sync", report)
         return report

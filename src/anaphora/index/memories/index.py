@@ -7,7 +7,7 @@ torn at any time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
@@ -26,16 +26,15 @@ from anaphora.index.memories.filters import MemoryFilters
 from anaphora.index.memories.links import MemoryLinks
 from anaphora.index.memories.rows import NEVER, MemoryRows, Moment
 from anaphora.index.memories.snapshot import RowsSnapshot, SnapshotFile
-from anaphora.index.memories.state import Candidates, MemoryQuery, MemoryState, Related
+from anaphora.index.memories.state import Candidates, MemoryQuery, MemoryState
 from anaphora.index.memories.vectors import MemoryVectors
-from anaphora.index.memories.words import FIELDS, MemoryWords
+from anaphora.index.memories.words import MemoryWords
 from anaphora.index.rows import CURRENT, GONE
 from anaphora.index.vectors.ann import ANN_ERRORS
 from anaphora.index.words.documents import document_in_language
 from anaphora.index.words.file import WordFile, WordPlan
 from anaphora.index.words.index import WordIndex, best_of
 from anaphora.index.words.lookup import Word
-from anaphora.index.words.postings import TermNumbers
 from anaphora.index.words.writing import IndexedDocument
 from anaphora.rank.statements import READING, keep_reading
 from anaphora.settings import EXACT_CAP
@@ -109,7 +108,6 @@ class MemoryIndex:
         self._file = WordFile(
             words,
             "memories.words",
-            FIELDS,
             f"/{READING}{sealer.mark}",
             records.sealer.check,
             lambda since: chain(
@@ -260,27 +258,18 @@ class MemoryIndex:
         """
         return self._answer(lambda: self._state.candidates(query, self._life.seq), version)
 
-    def subjects(self, record_ids: Iterable[str]) -> dict[str, TermNumbers]:
-        """The terms of those of these memories that are here by which `related` looks them up."""
-        with self._life.lock:
-            row_of, words = self._state.rows.row, self._state.words.index
-            rows = ((record_id, row_of(record_id)) for record_id in record_ids)
-            return {record_id: words.subjects_of(row) for record_id, row in rows if row >= 0}
-
     def readings_of(self, record_ids: Sequence[str]) -> list[str]:
         """What was read of each memory (`keep_reading`), "" where that is not on disk."""
         with self._life.lock:
             return self._state.words.index.readings_of(self._state.rows.rows(record_ids))
 
-    def related(
-        self, query: MemoryQuery, subjects: Mapping[str, TermNumbers], version: int | None = None
-    ) -> Related:
-        """For each id, the `limit` memories that share most of its `subjects`.
+    def fetch(self, query: MemoryQuery, record_ids: Collection[str]) -> Candidates:
+        """Those of these memories that may be shown, scored for `query`, however far they are."""
+        return self._answer(lambda: self._state.fetch(query, record_ids, self._life.seq))
 
-        They are scored for `query`; each has its closeness to the memory of that id. `version` as
-        for `candidates`.
-        """
-        return self._answer(lambda: self._state.related(query, subjects, self._life.seq), version)
+    def closeness(self, record_id: str, others: Sequence[str]) -> list[float]:
+        """The cosine of a memory's first vector to that of each of others (NaN: unknown)."""
+        return self._answer(lambda: self._state.closeness(record_id, others))
 
     def matching(self, terms: Sequence[Word], limit: int) -> tuple[str, ...]:
         """The ids of the best memories with any of the terms, including past ones."""
@@ -330,6 +319,60 @@ class MemoryIndex:
 
             hits_by_vector = self._state.vectors.close_to(vectors, are_current, closer, limit)
             return [[(rows.ids[row], cosine) for row, cosine in hits] for hits in hits_by_vector]
+
+        return self._answer(find)
+
+    def statements(
+        self, moment: datetime
+    ) -> tuple[list[str], NDArray[np.int64], NDArray[np.bool_]]:
+        """The memories that hold at a moment: ids, columns (n, 3), whether they have a vector.
+
+        The columns are number, time of noting and time of the last restating, in microseconds.
+        """
+
+        def find() -> tuple[list[str], NDArray[np.int64], NDArray[np.bool_]]:
+            rows, vectors = self._state.rows, self._state.vectors
+            visible_rows = np.flatnonzero(rows.visible(Moment(moment)))
+            names = ("seq", "created", "reinforced_at")
+            columns = np.stack([rows.column(name)[visible_rows] for name in names], axis=1)
+            return (
+                [rows.ids[row] for row in visible_rows.tolist()],
+                columns,
+                vectors.having(visible_rows),
+            )
+
+        return self._answer(find)
+
+    def first_parts(self, record_ids: Sequence[str]) -> list[NDArray[np.float32] | None]:
+        """The vector of each memory, of a long one that of its beginning; None without one."""
+
+        def find() -> list[NDArray[np.float32] | None]:
+            rows, vectors = self._state.rows.rows(record_ids), self._state.vectors
+            return [
+                vectors.first_part(row) if row >= 0 and vectors.having(rows[at : at + 1]) else None
+                for at, row in enumerate(rows.tolist())
+            ]
+
+        return self._answer(find)
+
+    def nearness(
+        self,
+        vector: NDArray[np.float32],
+        terms: Sequence[Word],
+        worth: float,
+        record_ids: Sequence[str],
+    ) -> NDArray[np.float64]:
+        """How near these are to a statement, shape (n,): cosine, and `worth` × words in common.
+
+        Those are the share of its words, by their weights, 0 … 1. One that is gone has -inf.
+        """
+
+        def find() -> NDArray[np.float64]:
+            rows, words = self._state.rows.rows(record_ids), self._state.words
+            nearness = self._state.vectors.cosines(vector, rows)
+            nearness += worth * words.match(words.look_up(terms)).of(rows)
+            nearness[rows < 0] = -np.inf
+            return nearness
 
         return self._answer(find)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import lru_cache
@@ -20,7 +20,6 @@ from anaphora.index.memories.words import EXACT_WORTH, Matches, MemoryWords
 from anaphora.index.rows import GONE
 from anaphora.index.vectors.matrix import Nearest
 from anaphora.index.words.lookup import Lookup, Word
-from anaphora.index.words.postings import TermNumbers
 from anaphora.language.times.told import ELSEWHEN
 from anaphora.rank.memories import MemoryCandidates
 from anaphora.store.filters import Filter
@@ -88,18 +87,6 @@ class Candidates:
     notices: tuple[str, ...] = ()
     version: int = -1
     searched: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Related:
-    """Memories that share words with others, each once.
-
-    `of` has, by the id of each of those others, its own with their cosines to it (NaN: unknown),
-    the closest by words first.
-    """
-
-    candidates: Candidates
-    of: Mapping[str, Sequence[tuple[str, float]]]
 
 
 @lru_cache(maxsize=16)
@@ -177,29 +164,28 @@ class MemoryState:
                 cache.popitem(last=False)
         return answer
 
-    def related(self, query: MemoryQuery, subjects: Mapping[str, TermNumbers], seq: int) -> Related:
-        """For each id, the `limit` memories that share most of its `subjects`.
-
-        They are about the same as that memory, however far from the query, for which they are
-        scored.
-        """
+    def fetch(self, query: MemoryQuery, record_ids: Collection[str], seq: int) -> Candidates:
+        """Those of these memories that may be shown, scored for `query`, however far they are."""
         visible = self._filter(query, self._visible(query, seq).value)
-        sharing = self.words.sharing([*subjects.values()], visible, query.limit)
-        rows = np.array(
-            [*dict.fromkeys(row for rows in sharing for row in rows.tolist())], np.int64
-        )
+        rows = self.rows.rows(list(record_ids))
+        rows = rows[rows >= 0]
+        rows = rows[visible[rows]]
         near = None if query.vector is None else Nearest(np.empty(0, np.int64), np.empty(0))
         looked_up, matches = self.words.match_question(query.terms)
         columns = self._columns(rows, query, near, matches.of(rows), looked_up)
-        own_rows = self.rows.rows([*subjects]) if near is not None else np.full(len(sharing), -1)
-        of_each = np.repeat(own_rows, list(map(len, sharing)))
-        cosines = self.vectors.closeness(of_each, np.concatenate([rows[:0], *sharing])).tolist()
-        ids, of, end = self.rows.ids, {}, 0
-        for record_id, related_rows in zip(subjects, sharing, strict=True):
-            related_ids = [ids[row] for row in related_rows.tolist()]
-            end, begin = end + len(related_ids), end
-            of[record_id] = [*zip(related_ids, cosines[begin:end], strict=True)]
-        return Related(Candidates(columns, ("",) * len(rows), version=seq), of)
+        return Candidates(columns, ("",) * len(rows), version=seq)
+
+    def closeness(self, record_id: str, others: Sequence[str]) -> list[float]:
+        """The cosine of a memory's first vector to that of each of others (NaN: unknown)."""
+        row, rows = self.rows.row(record_id), self.rows.rows(list(others))
+        near = np.full(len(rows), np.nan)
+        is_here = (rows >= 0) & (row >= 0)
+        if is_here.any():
+            near[is_here] = self.vectors.closeness(
+                np.full(np.count_nonzero(is_here), row), rows[is_here]
+            )
+        cosines: list[float] = near.tolist()
+        return cosines
 
     def _filter(self, query: MemoryQuery, keep: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """The rows of `keep` that the times and the filter of a query let through."""

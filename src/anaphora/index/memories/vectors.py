@@ -248,6 +248,11 @@ class MemoryVectors:
         )
         return Nearest(all_nearest.rows, all_nearest.cosines, disk_nearest.exact)
 
+    def having(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which of these rows have a vector."""
+        has_vector: NDArray[np.bool_] = (self._entry[rows] >= 0) | self._in_ann[rows]
+        return has_vector
+
     def cosines(self, vector: NDArray[np.float32], rows: NDArray[np.int64]) -> NDArray[np.float64]:
         """The cosine of each of these few rows, 0 without a vector."""
         cosines = np.zeros(len(rows))
@@ -272,11 +277,11 @@ class MemoryVectors:
         on_disk &= (other_texts >= 0) | self._in_ann[others]
         for row in sorted(set(rows[on_disk].tolist())):
             of_row = on_disk & (rows == row)
-            closeness[of_row] = self.cosines(self._vector_of(row), others[of_row])
+            closeness[of_row] = self.cosines(self.first_part(row), others[of_row])
         return closeness
 
-    def _vector_of(self, row: int) -> NDArray[np.float32]:
-        """The vector of a row, of its first part."""
+    def first_part(self, row: int) -> NDArray[np.float32]:
+        """The vector of a row that has one, of a long text that of its beginning."""
         vector: NDArray[np.float32]
         if (text := int(self._entry[row])) >= 0:
             view = self._matrix.view()

@@ -11,27 +11,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.index.words.index import WordIndex, best_of
+from anaphora.index.words.index import WordIndex
 from anaphora.index.words.lookup import Lookup, Word, look_up
-from anaphora.index.words.postings import TermNumbers, WordStatistics, numbers_of, sum_by_row
-from anaphora.index.words.writing import SUBJECTS
-
-FIELDS: Final = ("words", SUBJECTS)
+from anaphora.index.words.postings import WordStatistics, numbers_of, sum_by_row
 
 LEAST_DOCUMENTS: Final = 1000
 """IDF is computed as for at least so many memories: among three, every word is rare."""
 
 RARE: Final = 32
 """A word in at most so many memories has a least worth in each of them."""
-
-COMMON: Final = 2_000
-"""A word in more memories tells little of their subject: the others of a text are looked up."""
 
 LEAST_WORTH: Final = 0.5
 """The least worth, as a share of the word's worth in a text of average length. BM25 falls below it
@@ -86,36 +79,6 @@ class MemoryWords:
             least_documents=LEAST_DOCUMENTS,
             unheld=True,
         )
-
-    def sharing(
-        self, subjects: Sequence[TermNumbers], visible: NDArray[np.bool_], limit: int
-    ) -> list[Rows]:
-        """For the subjects of each text, the `limit` rows of `visible` that share most of them.
-
-        Best first, of equals the newest. Those of more than `COMMON` memories do not count, unless
-        a text has no others.
-        """
-        statistics, count = self.index.statistics, len(visible)
-        sizes = np.array([len(terms) for terms in subjects], np.int64)
-        of_texts = np.repeat(np.arange(len(subjects)), sizes)
-        numbers = np.concatenate([np.empty(0, np.uint64), *subjects])
-        holding = statistics.holding(numbers)
-        is_telling = holding <= COMMON
-        is_telling |= np.bincount(of_texts, is_telling, len(subjects))[of_texts] == 0
-        documents = max(statistics.documents, LEAST_DOCUMENTS)
-        idfs = np.log(1.0 + (documents - holding + 0.5) / (holding + 0.5))
-        worths = idfs / np.bincount(of_texts, idfs, len(subjects))[of_texts]
-        of_terms, rows, parts = self.index.entries(numbers[is_telling], worths[is_telling])
-        # Those of the first text, then those of the second.
-        places = of_texts[is_telling][of_terms] * count + rows
-        is_visible = visible[rows]
-        places, sums = sum_by_row(places[is_visible], parts[is_visible])
-        shares = _share(sums, 1.0)
-        ends = np.searchsorted(places, count * np.arange(len(subjects) + 1)).tolist()
-        return [
-            -best_of(text * count - places[first:end], shares[first:end], limit)[0]
-            for text, (first, end) in enumerate(pairwise(ends))
-        ]
 
     def match_question(self, terms: Sequence[Word]) -> tuple[Lookup, Matches]:
         """The rows that match the terms of a question: kept until another one, or a change."""

@@ -124,7 +124,7 @@ class IndexFolder:
             for tokens, forms in (tokens_and_forms(stored_tokens),)
         ]
         try:
-            columns = columns_of(documents, ("words",))
+            columns = columns_of(documents)
             if seen.generation:
                 columns = join(self.open_words(seen).columns, columns)
             make_directory(self.words)

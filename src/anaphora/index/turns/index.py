@@ -55,7 +55,7 @@ class TurnIndex:
     leaves the remainder, or a larger backlog, to a background thread; "all" embeds everything
     before it returns, "none" nothing. `cap` is how many parts of texts are scanned in memory before
     LanceDB stores them on disk (0: always, None: never; never in a sealed home, since LanceDB
-    stores vectors in clear).
+    stores vectors in clear). `follow` is called when turns got their vectors.
     """
 
     def __init__(
@@ -67,6 +67,7 @@ class TurnIndex:
         *,
         sealer: IndexSealer = CLEAR_INDEX,
         cap: int | None = EXACT_CAP,
+        follow: Callable[[], object] = lambda: None,
     ) -> None:
         from anaphora.store.threads.file_store import ConversationStore
 
@@ -76,6 +77,7 @@ class TurnIndex:
         else:
             source = SqlThreadSource(store, sidecar, sealer)
         self._embedder = embedder
+        self._follow = follow
         self._core = IndexCore(
             IndexFolder(Path(directory), sealer),
             source,
@@ -200,11 +202,12 @@ class TurnIndex:
         """The result of a sync, a view, and whether the view is of the index that was synced."""
         core, embedded_count, is_same = self._core, 0, True
 
-        def look() -> tuple[int, list[bytes], TurnView, int]:
+        def look() -> tuple[int, int, list[bytes], TurnView, int]:
             added_count = core.sync_threads(conversation_id)
-            return added_count, core.missing(), core.state.view(), core.openings
+            # Of this sync: others may follow at once.
+            return added_count, core.unread, core.missing(), core.state.view(), core.openings
 
-        added_count, missing, view, opening = self._life.use(look)
+        added_count, unread_count, missing, view, opening = self._life.use(look)
         if embed == "all":
             embedded_count = self._embed_all(progress)
             core.settle(vectors=core.ann_due(STEP_AT_CLOSE))
@@ -219,7 +222,7 @@ class TurnIndex:
             is_same = present_openings == opening
         pending = len(missing)
         return (
-            SyncResult(added_count, embedded_count, pending, self._degraded(pending)),
+            SyncResult(added_count, embedded_count, pending, self._degraded(pending, unread_count)),
             view,
             is_same,
         )
@@ -384,15 +387,14 @@ class TurnIndex:
         vectors = {key: to_float16(vector) for key, vector in vectors_by_key.items()}
         failed_reasons = {key: str(error) for key, error in failures.items()}
         self._life.use(lambda: self._core.keep_vectors(vectors, failed_reasons))
+        self._follow()
         return len(vectors)
 
-    def _degraded(self, pending: int) -> tuple[Degraded, ...]:
+    def _degraded(self, pending: int, unread_count: int) -> tuple[Degraded, ...]:
         problems = list(self._core.source.problems)
-        if self._core.unread:
+        if unread_count:
             reason = "there was no time to read it; the next question goes on"
-            problems.append(
-                Degraded("conversations", f"{self._core.unread} have changed: {reason}")
-            )
+            problems.append(Degraded("conversations", f"{unread_count} have changed: {reason}"))
         failed_count = len(self._core.state.failures)
         ledger = self._core.file.ledger
         if ledger is not None and not ledger.on_disk and not self._core.waiting:

@@ -35,7 +35,7 @@ TITLED: Final = 8
 """With up to so many turns in a conversation, its title counts in full for each."""
 
 RAREST: Final = 12
-"""Words of a turn by which turns about the same subject are looked up."""
+"""Words of a statement that count in how near turns are to it."""
 
 RARE: Final = 200
 """A term is scored in passages if no more turns than this have it: a more common term occurs
@@ -166,20 +166,37 @@ class TurnView:
             return np.empty(0, np.float32)
         return self._matrix.each(vector, text)
 
+    def first_part(self, row: int) -> NDArray[np.float32] | None:
+        """The vector of a turn, of a long one that of its beginning; None where it has none."""
+        if not self.embedded[row]:
+            return None
+        text, ann_count = int(self._entries[row]), 0 if self._ann is None else len(self._ann.ids)
+        if self._ann is not None and text < ann_count:
+            return self._ann.first_part(text)
+        part: NDArray[np.float32] = self._matrix.parts[self._matrix.starts[text - ann_count]]
+        return part
+
+    def nearness(
+        self, vector: NDArray[np.float32], terms: Sequence[Word], worth: float
+    ) -> NDArray[np.float32]:
+        """How near each turn is to a statement, shape (N,): cosine, and `worth` × words in common.
+
+        Those are the share of its `RAREST` words, by their weights, 0 … 1.
+        """
+        weights = self.look_up(terms).weights
+        weights = dict(sorted(weights.items(), key=lambda pair: (-pair[1], pair[0]))[:RAREST])
+        rows, sums = self._find_turns(weights, None, len(self))
+        nearness = self.cosine(vector, also=rows)
+        nearness[rows] += worth * np.minimum(sums / max(sum(weights.values()), 1e-9), 1.0)
+        return nearness
+
     def closeness(self, row: int, rows: NDArray[np.int64]) -> NDArray[np.float32]:
         """The cosine of each of these few rows to another one; NaN if either has no vector."""
         cosines = np.full(len(rows), np.nan, np.float32)
-        if not self.embedded[row]:
-            return cosines
-        # Of a long turn, the vector of its beginning.
-        text, ann_count = int(self._entries[row]), 0 if self._ann is None else len(self._ann.ids)
-        vector: NDArray[np.float32] | None
-        if self._ann is not None and text < ann_count:
-            vector = self._ann.first_part(text)
-        else:
-            vector = self._matrix.parts[self._matrix.starts[text - ann_count]]
+        vector = self.first_part(row)
         if vector is None:
             return cosines
+        ann_count = 0 if self._ann is None else len(self._ann.ids)
         entries = self._entries[rows].astype(np.int64)
         in_memory = self.embedded[rows] & (entries >= ann_count)
         cosines[in_memory] = self._matrix.some(vector, entries[in_memory] - ann_count)
@@ -226,14 +243,6 @@ class TurnView:
         for term in map(self._words.term_of, tokens):
             mask[self._rows_holding(term, None)] = True
         return mask
-
-    def sharing(
-        self, terms: Sequence[Word], conversation: int | None, limit: int
-    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """Rows and BM25 of the turns with the `RAREST` of `terms` that have the highest weights."""
-        weights = self.look_up(terms).weights if len(self) else {}
-        rarest = dict(sorted(weights.items(), key=lambda pair: (-pair[1], pair[0]))[:RAREST])
-        return self._find_turns(rarest, conversation, limit)
 
     def _find_turns(
         self, weights: Mapping[str, float], conversation: int | None, limit: int

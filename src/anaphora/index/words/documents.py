@@ -33,7 +33,7 @@ def document_in_language(
     title: str = "",
     told_at: datetime | None = None,
 ) -> IndexedDocument:
-    """Analyse a document by its language: its words, then its subjects. `term_of` replaces tokens.
+    """Analyse a document by its language; `term_of` replaces each token.
 
     With `told_at` also the days that it means by that one.
 
@@ -43,9 +43,9 @@ def document_in_language(
     body = index_text(text, None, told_at and in_speakers_zone(told_at))
     heading = titled(title, language_of(f"{title}\n{text}")) if title else IndexedText((), (), 0)
     forms = dict.fromkeys((*body.forms, *heading.forms) if term_of is None else ())
-    fields = (*body.tokens, *heading.tokens), (*body.subjects, *heading.subjects)
-    texts = (" ".join(tokens if term_of is None else map(term_of, tokens)) for tokens in fields)
-    return _document(key, tuple(texts), " ".join(forms))
+    tokens = (*body.tokens, *heading.tokens)
+    words = " ".join(tokens if term_of is None else map(term_of, tokens))
+    return _document(key, (words,), " ".join(forms))
 
 
 def titled(title: str, code: str) -> IndexedText:
@@ -57,7 +57,7 @@ def titled(title: str, code: str) -> IndexedText:
     plain, in_language = index_text(title, ""), index_text(title, code)
     title_tokens = dict.fromkeys(TITLE + token for token in (*plain.tokens, *in_language.tokens))
     title_tokens.pop(TITLE + language_token(code), None)
-    return IndexedText(tuple(title_tokens), plain.forms, len(title_tokens), plain.subjects)
+    return IndexedText(tuple(title_tokens), plain.forms, len(title_tokens))
 
 
 def _document(key: str, fields: tuple[str, ...], forms: str) -> IndexedDocument:

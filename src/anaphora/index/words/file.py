@@ -49,19 +49,20 @@ class WordFile:
 
     `key_tag` identifies the key of sealed words ("": clear), and how texts are read. `check` raises
     SealChanged once the seal of the home has changed. `changed` gives the keys of the documents
-    that were changed or deleted after a number of the database.
+    that were changed or deleted after a number of the database. `fields`: how many a document has.
     """
 
     def __init__(
         self,
         folder: Path,
         name: str,
-        fields: Sequence[str],
         key_tag: str = "",
         check: Callable[[], None] = lambda: None,
         changed: Callable[[int], Iterable[str]] = lambda _: (),
+        *,
+        fields: int = 1,
     ) -> None:
-        self.fields = tuple(fields)
+        self.fields = fields
         self._folder, self._path = folder, folder / name
         self._form = f"/{ANALYSER}{key_tag}"
         self._check, self._changed = check, changed

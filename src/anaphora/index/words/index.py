@@ -24,10 +24,9 @@ from anaphora.index.words.postings import (
     numbers_of,
 )
 from anaphora.index.words.segment import Segment
-from anaphora.index.words.writing import SUBJECTS, IndexedDocument
+from anaphora.index.words.writing import IndexedDocument
 
 Rows = NDArray[np.int64]
-Scores = NDArray[np.float64]
 FloatT = TypeVar("FloatT", bound=np.floating[Any])
 
 
@@ -141,7 +140,7 @@ class WordIndex:
     def postings(self) -> MemoryPostings:
         """The waiting documents, by term."""
         if self._postings is None:
-            self._postings = MemoryPostings(len(self.file.fields))
+            self._postings = MemoryPostings(self.file.fields)
             for row, document in self._waiting.items():
                 self._postings.add(row, document.texts, document.forms)
         return self._postings
@@ -157,18 +156,6 @@ class WordIndex:
             self._statistics = WordStatistics(self.segment, (self.postings,))
         return self._statistics
 
-    def subjects_of(self, row: int) -> TermNumbers:
-        """The numbers of the terms by which rows about the same as this one are found."""
-        if (document := self._waiting.get(row)) is not None:
-            field = self.file.fields.index(SUBJECTS)
-            # With the counts, as numpy would load its masked arrays to do without.
-            numbers = numbers_of(document.texts[field].split(), field)
-            return np.unique(numbers, return_counts=True)[0]
-        number = self._place_of(row)
-        if self.segment is None or not number:
-            return np.empty(0, np.uint64)
-        return self.segment.subjects_of(number)
-
     def readings_of(self, rows: Rows) -> list[str]:
         """What was read of each row that is on disk, "" for none."""
         if self.segment is None:
@@ -176,7 +163,7 @@ class WordIndex:
         return self.segment.readings(self._places.take(rows, mode="clip") * (rows >= 0))
 
     def entries(
-        self, numbers: TermNumbers, idfs: Collection[float] | Scores, field: int = 0
+        self, numbers: TermNumbers, idfs: Collection[float], field: int = 0
     ) -> tuple[Rows, Rows, NDArray[np.float32]]:
         """Where terms occur: which of them, the row, the BM25 part by the lengths of a field."""
         occurrences = self.occurrences(numbers, field)

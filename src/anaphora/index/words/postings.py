@@ -124,9 +124,7 @@ def score(
     return occurrences.keys, bm25(occurrences, weights.values(), average)
 
 
-def bm25(
-    occurrences: Occurrences, idfs: Collection[float] | NDArray[np.float64], average: float
-) -> NDArray[np.float32]:
+def bm25(occurrences: Occurrences, idfs: Collection[float], average: float) -> NDArray[np.float32]:
     """The BM25 part of each occurrence; `idfs` has that of each term in order."""
     of_terms, _, counts, lengths = occurrences
     saturation = counts + _saturation_of_lengths(average).take(lengths, mode="clip")

@@ -2,8 +2,7 @@
 
 Columns lie one after the other. A term is the hash of a token in a field: the file has no tokens,
 only the words as written (`forms`, for misspelt words) and what was read of memories (`readings`);
-neither in a sealed home. The forward list of a document has the places of its subjects among the
-terms. A document is erased in place: its postings, its forward list, its key, its reading, and
+neither in a sealed home. A document is erased in place: its postings, its key, its reading, and
 every term and word that no other one has, are overwritten. Nothing else in a file ever changes.
 """
 
@@ -31,7 +30,7 @@ class OtherForm(ValueError):
     """A whole file as another build writes it, or that is sealed in another way."""
 
 
-FORM: Final = "9"
+FORM: Final = "10"
 WORD: Final = 8
 LINES_OF_DOCUMENTS: Final = ("keys", "readings")
 """Columns of text with a line for each document."""
@@ -157,21 +156,6 @@ class Segment:
         places = places.astype(np.int64)
         return Occurrences(of_terms, places, counts, self.columns["lengths"][field][places - 1])
 
-    def subjects_of(self, place: int) -> TermNumbers:
-        """The numbers of the terms of one document by which others are found beside it."""
-        terms = self.columns["forward"][self._forward_of(place)]
-        numbers: TermNumbers = self.columns["terms"][terms]
-        return numbers
-
-    @cached_property
-    def _forward_ends(self) -> Places:
-        return np.cumsum(self.columns["forward_sizes"], dtype=np.int64)
-
-    def _forward_of(self, place: int) -> Places:
-        """Where the forward list of a document lies."""
-        end = self._forward_ends[place - 1]
-        return np.arange(end - self.columns["forward_sizes"][place - 1], end)
-
     # Erasing.
 
     def find(self, keys: Collection[str]) -> Places:
@@ -200,8 +184,6 @@ class Segment:
             self._overwrite("lengths", places - 1 + field * len(columns["numbers"]))
         for name in LINES_OF_DOCUMENTS:
             self._wipe(name, places - 1)
-        for number in places.tolist():
-            self._overwrite("forward", self._forward_of(number))
         terms = np.unique(np.searchsorted(starts, postings, side="right") - 1)
         pairs = zip(starts[terms].tolist(), starts[terms + 1].tolist(), strict=True)
         unused = terms[[not columns["places"][first:end].any() for first, end in pairs]]

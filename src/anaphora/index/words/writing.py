@@ -27,10 +27,7 @@ from anaphora.index.words.segment import (
     lines_of,
 )
 
-SUBJECTS: Final = "subjects"
-"""The field with forward lists: the terms by which other documents are found beside one."""
-
-_OF_DOCUMENTS: Final = ("numbers", "digests", "lengths", "forward_sizes")
+_OF_DOCUMENTS: Final = ("numbers", "digests", "lengths")
 """Columns with a cell for each document."""
 
 _LINE_END: Final = 10
@@ -57,14 +54,14 @@ class IndexedDocument:
 
 def columns_of(
     documents: Sequence[IndexedDocument],
-    fields: Sequence[str],
+    fields: int = 1,
     stop: Callable[[], bool] = lambda: False,
 ) -> Columns:
     """The columns of documents. Raises CutShort once `stop` is true."""
     # By field, the words as written at the end: each term, with a number in order of its coming.
-    vocabularies: list[dict[str, int]] = [{} for _ in range(len(fields) + 1)]
+    vocabularies: list[dict[str, int]] = [{} for _ in range(fields + 1)]
     terms: list[list[int]] = [[] for _ in vocabularies]
-    lengths = np.zeros((len(fields) + 1, len(documents)), np.int32)
+    lengths = np.zeros((fields + 1, len(documents)), np.int32)
     for at, document in enumerate(documents):
         if stop():
             raise CutShort
@@ -83,16 +80,10 @@ def columns_of(
     order = np.argsort(numbers)
     ranks = np.argsort(order)
     room, first_rank, codes = len(documents) + 1, 0, [np.empty(0, np.int64)]
-    # The ranks of the subjects of each document, after its place.
-    subjects = codes[0]
-    for name, vocabulary, field_terms, sizes in zip(
-        (*fields, "forms"), vocabularies, terms, lengths, strict=True
-    ):
+    for vocabulary, field_terms, sizes in zip(vocabularies, terms, lengths, strict=True):
         field_ranks = ranks[first_rank + np.array(field_terms, np.int64)]
         codes.append(field_ranks * room + np.repeat(np.arange(1, room), sizes))
         first_rank += len(vocabulary)
-        if name == SUBJECTS:
-            subjects = np.unique(codes[-1] % room * len(numbers) + field_ranks)
     distinct_codes, counts = np.unique(np.concatenate(codes), return_counts=True)
     starts = np.searchsorted(distinct_codes, np.arange(len(numbers) + 1) * room)
     forms, first_form = list(vocabularies[-1]), len(numbers) - len(vocabularies[-1])
@@ -104,8 +95,6 @@ def columns_of(
         "numbers": np.array([document.number for document in documents], np.int64),
         "digests": np.array([document.digest for document in documents], np.uint64),
         "lengths": lengths[:-1],
-        "forward": (subjects % len(numbers)).astype(np.uint32),
-        "forward_sizes": np.bincount(subjects // len(numbers), minlength=room)[1:].astype(np.int32),
         "keys": _text(document.key for document in documents),
         "readings": _text("" for _ in documents),
         "forms": _text(forms[at - first_form] for at in order[first_form:].tolist()),
@@ -122,7 +111,6 @@ def select(columns: Columns, keep: NDArray[np.bool_], readings: Mapping[int, str
     forms = lines_of(columns["forms"])
     used_forms = used[len(used) - len(forms) :].tolist()
     chosen = np.flatnonzero(is_kept[1:])
-    forward = columns["forward"][np.repeat(is_kept[1:], columns["forward_sizes"])]
     lines = {name: lines_of(columns[name]) for name in LINES_OF_DOCUMENTS}
     for number, reading in readings.items():
         lines["readings"][number - 1] = reading
@@ -131,7 +119,6 @@ def select(columns: Columns, keep: NDArray[np.bool_], readings: Mapping[int, str
         "starts": np.append(starts[:-1][used], starts[-1]),
         "places": np.cumsum(is_kept).astype(np.uint32)[columns["places"][postings]],
         "counts": columns["counts"][postings],
-        "forward": (np.cumsum(used, dtype=np.uint32) - np.uint32(1))[forward],
         **{name: columns[name][..., chosen] for name in _OF_DOCUMENTS},
         **{name: _text(lines[name][at] for at in chosen.tolist()) for name in lines},
         "forms": _text(form for form, is_used in zip(forms, used_forms, strict=True) if is_used),
@@ -159,8 +146,6 @@ def join(old: Columns, new: Columns) -> Columns:
     for name in ("places", "counts"):
         joined[name] = np.empty(len(targets), old[name].dtype)
         joined[name][targets] = np.concatenate((old[name], new[name]))
-    forward = (of_old[old["forward"]], of_new[new["forward"]])
-    joined["forward"] = np.concatenate(forward).astype(np.uint32)
     for name in _OF_DOCUMENTS:
         joined[name] = np.concatenate((old[name], new[name]), axis=-1)
     for name in LINES_OF_DOCUMENTS:

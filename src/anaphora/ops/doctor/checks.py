@@ -171,6 +171,7 @@ def stats(services: NamespaceServices) -> Stats:
         pending=state.pending,
         memories=services.memory.vectors.current(),
         embedder=embedder.name,
+        links_due=services.links.count_due(),
         bytes={
             "threads": _size(services.conversation.threads.directory),
             "truth": sum(_size(path) for path in settings.home.glob("anaphora.db*")),
@@ -199,6 +200,7 @@ def doctor(
         "index": lambda: _check_index(services.conversation.turn_index),
         "memories": lambda: (_check_memories(services.memory.vectors, embedder),),
         "embedder": lambda: (_check_embedder(embedder),),
+        "links": lambda: (_check_links(services),),
         "language": lambda: language_check(services, embedder.name),
         "rows": lambda: (_check_rows(services),),
         "features": lambda: (
@@ -232,6 +234,18 @@ def _checks_of(feature: FeatureServices) -> Iterator[Check]:
         yield from feature.checks()
     except (AnaphoraError, OSError) as error:
         yield Check(feature.name, ok=False, detail=str(error))
+
+
+def _check_links(services: NamespaceServices) -> Check:
+    """What judges which statement replaces which, and how many it has yet to compare."""
+    judge = services.container.judge
+    if not judge.is_there:
+        return Check("links", ok=False, detail="the judge of pairs is missing: nothing is linked")
+    failure, due_count = judge.check(), services.links.count_due()
+    detail = f"{judge.version}, {due_count:,} statements to be compared"
+    if failure is not None:
+        detail += f"; features alone judge: {failure}"
+    return Check("links", ok=failure is None, detail=detail)
 
 
 def _check_readers() -> Check:

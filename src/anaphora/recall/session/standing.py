@@ -26,6 +26,7 @@ from anaphora.rank.house_rules import (
     sentences_of,
     tells_rule,
 )
+from anaphora.rank.pairs import JudgePairs
 from anaphora.rank.statements import read_statement
 from anaphora.recall.opposed import (
     OpposedPairs,
@@ -106,7 +107,8 @@ _WRITING: Final = re.compile(r"edit|write|replace|patch|create|delete|notebook",
 class StandingContext:
     """Lasting memories and the last sessions of one namespace.
 
-    `project` is the one that it is about; what belongs to others is left out. `calls` gives the
+    `project` is the one that it is about; what belongs to others is left out. `judge` says what
+    replaces a rule. `calls` gives the
     tool calls of a session, `replacing` what replaced turns (conversation, index), and
     `replacing_memories` what replaced memories, as recall says.
     """
@@ -115,6 +117,7 @@ class StandingContext:
     conversations: Conversations
     view: TurnView
     now: datetime
+    judge: JudgePairs
     project: Belonging = EVERYTHING
     calls: Callable[[str], Iterable[ToolCallHit]] = lambda _: ()
     replacing: Replacing = lambda _: {}
@@ -200,7 +203,7 @@ class StandingContext:
                 continue
             later_texts = [text for _, text, *_ in statements[position + 1 :]]
             ending = [*later_texts, *(text for when, text in later if when >= ts)]
-            rule = drop_ended_parts(sentence, ending)
+            rule = drop_ended_parts(sentence, ending, self.judge)
             is_repeated = any(repeats_rule(text, sentence) for text in later_texts)
             if rule and not is_repeated and not any(repeats_rule(text, rule) for text in lasting):
                 turn = f"{conversation_id}#{index}"

@@ -23,7 +23,7 @@ from anaphora.errors import AnaphoraError, Closed, InvalidInput, Locked, StoreEr
 from anaphora.store.db import sqlite, statements
 from anaphora.store.db.faults import BUSY_SECONDS, explain, was_in_the_way
 from anaphora.store.db.revision import check_revision
-from anaphora.store.db.tables import TABLES
+from anaphora.store.db.tables import ADDED, TABLES
 from anaphora.store.escaping import escape_cell, unescape_rows
 
 if TYPE_CHECKING:
@@ -56,6 +56,9 @@ def open_database(database: Path | str) -> Database:
 
 _ERASURES: Final = ""
 """The head that counts erased namespaces. No namespace has this name."""
+_LINKINGS: Final = "/links"
+"""The head that counts changes of links, in all namespaces. No namespace has this name either."""
+_COUNTERS: Final = frozenset((_ERASURES, _LINKINGS))
 
 
 @dataclass(slots=True)
@@ -84,6 +87,11 @@ class Write:
         first_number = self.seq + 1
         self.seq += count
         return range(first_number, first_number + count)
+
+    def count_linking(self) -> None:
+        """Count a change of links, which takes no number: followers need not read anything."""
+        count, _ = statements.lock(self.connection, _LINKINGS)
+        statements.advance(self.connection, _LINKINGS, count + 1)
 
     @property
     def changed(self) -> bool:
@@ -203,7 +211,15 @@ class Database:
     def namespaces(self) -> list[str]:
         """Every namespace that was ever written to, in order."""
         rows = self.rows("SELECT namespace FROM head ORDER BY namespace", {})
-        return [str(row[0]) for row in rows if row[0] != _ERASURES]
+        return [str(row[0]) for row in rows if row[0] not in _COUNTERS]
+
+    def linkings(self, namespace: str) -> tuple[tuple[str, int], ...]:
+        """What changes with every change of a namespace, and of the links in any."""
+        rows = self.rows(
+            "SELECT namespace, seq FROM head WHERE namespace IN (:namespace, :links)",
+            {"namespace": namespace, "links": _LINKINGS},
+        )
+        return tuple(sorted((str(name), int(seq)) for name, seq in rows))
 
     def rows(
         self, statement: str, parameters: Mapping[str, str | int | None]
@@ -305,20 +321,23 @@ class Database:
                 self._reader = reader
             return self._reader
 
-    def _make(self) -> None:
-        """Make the tables that are not there yet."""
+    def _make(self, *, reading: bool = False) -> None:
+        """Make the tables that are not there yet. To read, those that came later may be missing."""
         self._check()
         with self._opening:
             if self.path is None:
                 self._connect()
             elif not self._is_made:
-                if not sqlite.has_tables(self.path, TABLES):
+                self._is_made = sqlite.has_tables(self.path, TABLES)
+                if self._is_made or (
+                    reading and sqlite.has_tables(self.path, TABLES.keys() - ADDED)
+                ):
+                    sqlite.prepare_file(self.path)
+                else:
                     from anaphora.store.db import connecting
 
                     connecting.make_in_file(self.path)
-                else:
-                    sqlite.prepare_file(self.path)
-                self._is_made = True
+                    self._is_made = True
 
     def _connect(self) -> Engine:
         """The engine on a server's database."""
@@ -350,7 +369,7 @@ class Database:
 
     @contextmanager
     def _file_transaction(self, path: Path, operation: str, *, synced: bool) -> Iterator[Any]:
-        self._make()
+        self._make(reading=operation == "read")
         try:
             with ExitStack() as stack:
                 opened = stack.enter_context(self._borrow(path))
@@ -417,7 +436,13 @@ class _TransactionSnapshot(Database):
         self, statement: str, parameters: Mapping[str, str | int | None]
     ) -> list[tuple[Any, ...]]:
         if self.path is not None:
-            rows: list[tuple[Any, ...]] = self._connection.execute(statement, parameters).fetchall()
+            try:
+                rows: list[tuple[Any, ...]]
+                rows = self._connection.execute(statement, parameters).fetchall()
+            except sqlite.Error as error:
+                if sqlite.lacks_added(error):
+                    return []
+                raise
             return rows
         from sqlalchemy import text
 

@@ -151,6 +151,11 @@ def cut_log(connection: Any, path: Path) -> bool:
     return not busy
 
 
+def lacks_added(error: Exception) -> bool:
+    """Whether a read asked for a table that is newer than the home: the next write makes it."""
+    return str(error).partition("no such table: ")[2] in ADDED
+
+
 def has_tables(path: Path, names: Collection[str]) -> bool:
     """Whether there is a database with these tables. `SchemaTooNew` or `SchemaTooOld` for one of
     another revision, which is refused while it is untouched: no journal is set yet."""
@@ -181,8 +186,7 @@ class SqliteReader:
                     statement, parameters
                 ).fetchall()
         except Error as error:
-            # The table of a feature that was added since is made by the next write.
-            if str(error).partition("no such table: ")[2] in ADDED:
+            if lacks_added(error):
                 return []
             raise explain(error, "read", self._path) from error
         return rows

@@ -30,7 +30,8 @@ TABLES: Final[dict[str, Table]] = {}
 """Every table by its name, in the order in which they are made: those of features come last."""
 
 ADDED: Final[set[str]] = set()
-"""The names of those that features have added."""
+"""The names of those that features have added, and of those that hold what can be made again: a
+home may be older than they are, and the next write makes them."""
 
 FOLLOWERS: Final[list[Callable[[], object]]] = []
 """Called after every change of `TABLES`."""
@@ -318,3 +319,33 @@ FACT_TURN = _add(
     references=(Reference("fact_turn_of", "record_id", "record", "record_id"),),
     indexes=(Index("fact_turn_conversation", "conversation_id"),),
 )
+
+# What a statement makes of an earlier one (`StatementLink`); only where it is about the same. Both
+# ends are references to turns or records. No row has a number: links are made again at any time.
+VERDICT = _add(
+    "verdict",
+    ("newer", "older"),
+    lookup("newer", needed=True),
+    lookup("older", needed=True),
+    # Sealed, because a guess of a short text could be checked against them.
+    sealed("newer_stamp", needed=True, digest=True),
+    sealed("older_stamp", needed=True, digest=True),
+    clear("replaces", "float"),
+    # "both" means something to PostgreSQL.
+    clear("holds", "float"),
+    clear("repeats", "float"),
+    indexes=(Index("verdict_older", "older"),),
+)
+
+# A statement that was compared with all others, and the version of what judged it: both ends of
+# every link are here. Of a record, the conversation is "".
+JUDGED = _add(
+    "judged",
+    ("statement", "conversation_id"),
+    lookup("statement", needed=True),
+    lookup("conversation_id", needed=True),
+    sealed("stamp", needed=True, digest=True),
+    clear("judge"),
+    indexes=(Index("judged_conversation", "conversation_id"),),
+)
+ADDED.update((VERDICT.name, JUDGED.name))

@@ -55,7 +55,15 @@ RULE: Final = 1
 """The `core` of others that belong there as rules: those of the type "procedural"."""
 
 EventKind = Literal[
-    "added", "restated", "linked", "updated", "forgotten", "restored", "settled", "reopened"
+    "added",
+    "restated",
+    "linked",
+    "updated",
+    "forgotten",
+    "restored",
+    "contradicted",
+    "settled",
+    "reopened",
 ]
 
 
@@ -66,8 +74,9 @@ class RecordEvent:
     "added" and "restated" carry the tags and the origin of that time, and in `text` its words
     where they differ from the record's (another Unicode form of the same). "linked": a close
     memory said the same (`details["other"]`). "updated": tags and `details["was"]` are what was
-    replaced. "forgotten": it was softly forgotten, "restored": it came back. "settled", "reopened":
-    its contradiction with `details["other"]`, by `details["verdict"]`.
+    replaced. "forgotten": it was softly forgotten, "restored": it came back. "contradicted": what
+    came later, `details["other"]`, was found to say otherwise. "settled", "reopened": its
+    contradiction with `details["other"]`, by `details["verdict"]`.
     """
 
     record_id: str

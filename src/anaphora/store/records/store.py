@@ -30,6 +30,7 @@ from anaphora.store.records.rows import (
     MEMORY,
     MERGED,
     RECORD_MAPPING,
+    STANDS_ALONE,
     RecordEvent,
     RecordLink,
     as_mapping,
@@ -83,7 +84,8 @@ _TOLD = (
 _EVENTS = RECORD_EVENT.select() + "AND record_id = :id ORDER BY at, seq"
 # Not one SELECT with OR: SQLite read every link of the namespace for that.
 _LINKS = " UNION ALL ".join(
-    LINK.select() + f"AND {end} IN ({{ids}})" for end in ("record_id", "other_id")
+    LINK.select() + f"AND {end} IN ({{ids}}) AND kind IN ({{kinds}})"
+    for end in ("record_id", "other_id")
 )
 
 # UNION, not UNION ALL: what came before is not followed again, so a circle ends.
@@ -144,6 +146,11 @@ class RecordReader(NamespaceReader, Generic[ValueT]):
             work = RecordTransaction(write, self.sealer, kind or self._first_kind)
             yield work
             work.finish()
+
+    def standing_alone(self) -> set[str]:
+        """The ids of records that stand for themselves: nothing is linked to them."""
+        statement = f"SELECT record_id FROM record WHERE {self._of_kind}AND same_key = :key"  # noqa: S608
+        return {row[0] for row in self._rows(statement, key=self._lookup("same_key", STANDS_ALONE))}
 
     def holds_any(self) -> bool:
         """Whether there is any record of these kinds, past ones too."""
@@ -342,9 +349,10 @@ class Records(RecordReader[MemoryRecord]):
     ) -> tuple[RecordLink, ...]:
         """The links of `kinds` that have one of these ids at either end, the closest first."""
         links: set[RecordLink] = set()
+        kind_list = _quoted(kinds)
         for batch, names in ids_named(record_ids):
-            rows = self._rows(_LINKS.format(ids=names), **batch)
-            links.update(link for row in rows if (link := LINK_MAPPING.value(row)).kind in kinds)
+            rows = self._rows(_LINKS.format(ids=names, kinds=kind_list), **batch)
+            links.update(map(LINK_MAPPING.value, rows))
         return tuple(sorted(links, key=lambda k: (-k.strength, k.record_id, k.other_id, k.kind)))
 
     def links_of(self, kinds: Sequence[str], before: int = NO_LIMIT) -> tuple[LinkRow, ...]:
@@ -357,9 +365,7 @@ class Records(RecordReader[MemoryRecord]):
 
     def links_since(self, since: int, kinds: Collection[str]) -> tuple[RecordLink, ...]:
         """The links of `kinds` that were written after number `since`."""
-        # Names of ours, never a caller's words.
-        kind_list = ", ".join(f"'{kind}'" for kind in kinds)
-        condition = f"AND seq > :since AND kind IN ({kind_list})"
+        condition = f"AND seq > :since AND kind IN ({_quoted(kinds)})"
         return tuple(map(LINK_MAPPING.value, self._rows(LINK.select() + condition, since=since)))
 
     def with_text(self, text: str) -> tuple[str, ...]:
@@ -459,6 +465,11 @@ def short_line(numbers: Sequence[int], kind: str, *, forgotten: bool) -> str:
         return f"{seq} {kind} {created_at}"
     numbers_text = " ".join(map(str, (created_at, *times)))
     return f"{seq} {kind} {numbers_text}{' forgotten' if forgotten else ''}"
+
+
+def _quoted(kinds: Iterable[str]) -> str:
+    """Kinds as SQL names them: names of ours, never a caller's words."""
+    return ", ".join(f"'{kind}'" for kind in kinds)
 
 
 def _read_cursor(cursor: str | None) -> int:

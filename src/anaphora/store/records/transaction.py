@@ -39,6 +39,7 @@ from anaphora.store.records.rows import (
 )
 from anaphora.store.records.vectors import VectorRow, VectorTransaction
 from anaphora.store.records.written import WrittenRecords
+from anaphora.store.verdicts import VerdictTransaction
 from anaphora.values.memories import MemoryRecord
 
 
@@ -186,6 +187,7 @@ class RecordTransaction(NamespaceTransaction):
     def hide(self, record_id: str, at: datetime) -> None:
         """Mark a tracked record as softly forgotten."""
         self._tracked[record_id].forgotten_at = at
+        VerdictTransaction(self.write, self.sealer).drop([record_id])
         self.change(record_id, forgotten=True)
         for journal in self._journals:
             journal.note("hidden", [record_id])
@@ -290,6 +292,7 @@ class RecordTransaction(NamespaceTransaction):
         origins = {e.source for e in events if e.source is not None and e.details.get(IMPORTED)}
         self._bury(IMPORTED, map(self._import_key, sorted(origins)))
         count = self._delete(RECORD, kind=self.kind, record_id=ids)
+        VerdictTransaction(self.write, self.sealer).drop(ids)
         self._bury(self.kind, ids)
         for journal in self._journals:
             journal.note("forgotten", ids)

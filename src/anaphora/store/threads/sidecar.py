@@ -18,6 +18,7 @@ from anaphora.store.db.tables import CONVERSATION_NOTE, FORGOTTEN_TURN, SESSION_
 from anaphora.store.hashing import digest, stored_turn_hash
 from anaphora.store.mapping import RowMapping
 from anaphora.store.namespace import NamespaceReader, NamespaceTransaction, Row
+from anaphora.store.verdicts import VerdictTransaction
 from anaphora.values.conversations import NewTurn, Turn
 from anaphora.values.sessions import SessionPlace
 
@@ -143,6 +144,7 @@ class NoteTransaction(NamespaceTransaction):
 
     def forget(self, conversation_id: str, index: int | None) -> int:
         """Keep identity and place alone of a turn, or of all turns; how many had notes."""
+        VerdictTransaction(self.write, self.sealer).drop_turns(conversation_id, index)
         of_turn: Row = {"conversation_id": self._lookup("conversation_id", conversation_id)}
         if index is not None:
             of_turn["position"] = index

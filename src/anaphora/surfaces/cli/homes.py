@@ -156,7 +156,7 @@ def reindex(
     stored_note = f"Vectors computed so far are stored. {AGAIN}"
     with (
         open_memory(context, warm=embedder is None, embedder=embedder) as memory,
-        long_work("Computing vectors", kept=stored_note, quiet=as_json) as progress,
+        long_work("Indexing", kept=stored_note, quiet=as_json) as progress,
     ):
         report = memory.reindex(embedder, progress=progress)
     message = (
@@ -178,6 +178,7 @@ def stats(context: typer.Context, as_json: Json = False) -> None:
         ("turns indexed", f"{stats.indexed:,}"),
         ("vectors", f"{stats.vectors:,}"),
         ("vectors to come", _to_come(stats.pending)),
+        ("statements to compare", _to_come(stats.links_due)),
         ("memories", f"{stats.memories:,}"),
         ("projects", f"{stats.projects:,}"),
         ("files of projects", f"{stats.files:,}"),
@@ -197,5 +198,5 @@ def stats(context: typer.Context, as_json: Json = False) -> None:
     present(stats, table("", ("", ""), rows), as_json=as_json)
 
 
-def _to_come(vectors: int) -> str:
-    return f"{vectors:,}; {FINISH_VECTORS}" if vectors else "0"
+def _to_come(count: int) -> str:
+    return f"{count:,}; {FINISH_VECTORS}" if count else "0"

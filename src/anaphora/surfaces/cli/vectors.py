@@ -25,6 +25,6 @@ def finish_vectors(memory: Memory, *, quiet: bool) -> None:
     """
     try:
         with long_work("Computing vectors", kept=_INTERRUPTED, quiet=quiet) as progress:
-            memory.reindex(progress=progress)
+            memory.reindex(links=False, progress=progress)
     except EmbeddingError as error:
         show_degraded((Degraded("vectors", f"{error}; search by keyword works"),))

@@ -79,10 +79,10 @@ class SectionIndex:
         self._file = WordFile(
             directory / "words",
             "sections.words",
-            FIELDS,
             sealer.mark,
             source.check,
             self._changes.list_keys,
+            fields=len(FIELDS),
         )
         self._state = self._empty()
         # Why the file could not be opened: the database answers, and it is rewritten.

@@ -1,27 +1,26 @@
 """Says what a later statement makes of an earlier one, independently of any question.
 
 It replaces it, holds beside it, repeats it, or is about something else. Few and simple features of
-the two, what they share, who said them and when, go through boosted trees that `tools/judge` fits
-(`trees.npz`): each verdict is a calibrated probability. There is no rule in front, but that nothing
-replaces what is not older, and no question replaces anything. Where a model has read a pair, both
-judgements are put together (`stack.npz`). Both files lie in the folder of a run.
+the two, what they share, who said them and when, go through boosted trees that `tools/judge` fits:
+each verdict is a calibrated probability. There is no rule in front, but that nothing replaces what
+is not older, and no question replaces anything. Where a model has read a pair, both judgements are
+put together (`Stack`).
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from pathlib import Path
-from typing import Any, Final, Self, TypeAlias
+from types import MappingProxyType
+from typing import Any, Final, Self, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from anaphora.rank import replacement
 from anaphora.rank.statements import (
     CLOCK,
     DAY,
@@ -30,18 +29,25 @@ from anaphora.rank.statements import (
     tokens_of_time,
 )
 
-RUN: Final = Path(__file__).resolve().parents[2] / ".models" / "judge"
-"""The folder that all steps read and write by default."""
-
-TREES_FILE: Final = "trees.npz"
-STACK_FILE: Final = "stack.npz"
-
 UNDECIDED: Final = 0.01
 """The probability of a replacement from which on a model reads a pair, where there is one."""
+
+REPLACED: Final = 0.7
+"""The probability from which on a statement is said to be replaced by another one."""
+
+REPEATED: Final = 0.95
+"""The probability from which on a statement says the same as an earlier one."""
+
+OUTDONE: Final = 0.4
+"""The odds of a replacement, as a share of the surest one's, below which it is another thing; and
+the probability from which on two earlier ones tell of one thing."""
+
+_EDGE: Final = 1e-6
 
 UNKNOWN: Final = -1.0
 """The closeness of two statements of which one has no vector yet."""
 
+_NAMED: Final = re.compile(r"([^\W\d_]\w{1,20}): ")
 _CAPITAL: Final = re.compile(r"(?<=[\w,;:’'\"(] )[^\W\d_a-z][^\W\d_]\w*")
 _NUMBER: Final = re.compile(r"\d+(?:[.,:/-]\d+)*")
 _DAY: Final = 86_400.0
@@ -49,6 +55,7 @@ _AT_ONCE: Final = 64
 _LONG_WORD: Final = 6
 
 Rows: TypeAlias = npt.NDArray[np.float32]
+KeyT = TypeVar("KeyT", str, int)
 
 OF_ONE: Final = (
     "length",
@@ -123,16 +130,42 @@ FEATURES: Final = (
 )
 
 _BESIDE: Final = tuple(map(FEATURES.index, ("closeness", "has before", "other person")))
+_PERSONS: Final = tuple(map(FEATURES.index, ("other person", "both personal")))
+_OF_NEWER: Final = tuple(map(FEATURES.index, ("newer unchanged", "newer tentative")))
 _SIZES: Final = tuple(map(FEATURES.index, ("older size", "newer size")))
 _SHORT: Final = math.log1p(120)
 """The size of a short statement: more than it would say several things."""
 
 
 @dataclass(frozen=True)
-class Statement(replacement.Statement):
-    """A statement, with the turn `before` it, "" where there is none or it is not known."""
+class Statement:
+    """A statement: its time `at` in seconds, its speaker ("": not known), and its reading.
 
+    `before` is the turn before it, "" where there is none or it is not known.
+    """
+
+    text: str
+    at: float
+    speaker: str
+    assistant: bool
+    reading: StatementReading
     before: str = ""
+
+    @cached_property
+    def name(self) -> str:
+        """The speaker: as it is known, or the name before a colon with which the text begins."""
+        name_match = None if self.speaker else _NAMED.match(self.text)
+        return (name_match.group(1) if name_match else self.speaker).casefold()
+
+    @property
+    def by(self) -> str:
+        """The speaker's name, or "assistant"."""
+        return "assistant" if self.assistant else self.speaker
+
+    @property
+    def is_personal(self) -> bool:
+        """It is in the first person, and no assistant's."""
+        return self.reading.personal and not self.assistant
 
     @cached_property
     def signs(self) -> _Signs:
@@ -157,12 +190,21 @@ class StatementPair:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class PairVerdict:
     """The probabilities of what the later statement does; the rest is that of another matter."""
 
     replaces: float
     both: float
     repeats: float
+
+    @property
+    def of_one(self) -> float:
+        """The probability that both tell of one thing: the one value of it, or two."""
+        return self.replaces + self.repeats
+
+
+JudgePairs: TypeAlias = Callable[[Sequence[StatementPair]], Sequence[PairVerdict]]
+"""Says of each pair what the later statement makes of the earlier."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,12 +240,10 @@ class CalibratedTrees:
     shift: Any
 
     @classmethod
-    def read(cls, folder: Path) -> Self:
-        """The trees of a run's folder. Raises SystemExit where there are none."""
-        arrays = read_arrays(folder / TREES_FILE, "trees")
-        arrays["leaves"] = arrays["leaves"].astype(np.float32)
-        arrays["features"] = arrays["features"].astype(np.intp)
-        return cls(**arrays)
+    def of(cls, arrays: Mapping[str, Any]) -> Self:
+        """The trees as they are stored."""
+        leaves, features = arrays["leaves"].astype(np.float32), arrays["features"].astype(np.intp)
+        return cls(features, arrays["limits"], leaves, arrays["scale"], arrays["shift"])
 
     def log_odds(self, rows: Rows) -> Rows:
         """The log-odds of replacing, holding beside and repeating against another matter.
@@ -220,7 +260,7 @@ class CalibratedTrees:
         odds: Rows = sums * self.scale + self.shift
         return odds
 
-    def judge(self, pairs: Sequence[StatementPair]) -> list[Verdict]:
+    def judge(self, pairs: Sequence[StatementPair]) -> list[PairVerdict]:
         """What the later statement of each pair makes of the earlier, by their features alone."""
         return verdicts_of(pairs, self.log_odds(features_of(pairs)))
 
@@ -235,12 +275,6 @@ class Stack:
     weights: Any
     model: str
 
-    @classmethod
-    def read(cls, folder: Path) -> Self:
-        """The stack of a run's folder. Raises SystemExit where there is none."""
-        arrays = read_arrays(folder / STACK_FILE, "stack")
-        return cls(arrays["weights"], str(arrays["model"]))
-
     def log_odds(self, rows: Rows, odds: Rows, read: Rows) -> Rows:
         """The log-odds (n, 3) of pairs with these features.
 
@@ -248,14 +282,6 @@ class Stack:
         """
         whole_odds: Rows = stack_features(rows, odds, read) @ self.weights
         return whole_odds
-
-
-def read_arrays(file: Path, step: str) -> dict[str, Any]:
-    """The arrays of a file that a step wrote. Raises SystemExit where it is missing."""
-    if not file.is_file():
-        raise SystemExit(f"{file} is missing: `python -m tools.judge {step}` writes it")
-    with np.load(file) as packed:
-        return dict(packed)
 
 
 def features_of(pairs: Sequence[StatementPair]) -> Rows:
@@ -273,6 +299,8 @@ def stack_features(rows: Rows, odds: Rows, read: Rows) -> Rows:
     """What the judgements of trees and model are put together from, (pairs, features)."""
     trees, model = odds[:, :1], read[:, :1]
     closeness, told_before, other_person = (rows[:, [column]] for column in _BESIDE)
+    # Two people, and each speaks of themselves.
+    selves = rows[:, _PERSONS].prod(axis=1, keepdims=True)
     short = (rows[:, _SIZES].max(axis=1, keepdims=True) < _SHORT).astype(np.float32)
     columns: Rows = np.hstack(
         (
@@ -281,24 +309,76 @@ def stack_features(rows: Rows, odds: Rows, read: Rows) -> Rows:
             *(short, short * trees, short * read),
             *(closeness, closeness * model),
             *(told_before, told_before * model, other_person),
+            *(rows[:, _OF_NEWER], selves, selves * model, selves * trees),
             np.ones_like(trees),
         )
     )
     return columns
 
 
-def verdicts_of(pairs: Sequence[StatementPair], odds: Rows) -> list[Verdict]:
+def verdicts_of(pairs: Sequence[StatementPair], odds: Rows) -> list[PairVerdict]:
     """The verdicts of pairs with calibrated log-odds (pairs, 3)."""
     chances: list[list[float]] = probabilities(odds).tolist() if pairs else []
     return [
-        Verdict(replaces if can_replace(pair) else 0.0, holds, repeats)
+        PairVerdict(replaces if can_replace(pair) else 0.0, holds, repeats)
         for pair, (replaces, holds, repeats) in zip(pairs, chances, strict=True)
     ]
 
 
+def beside_rivals(
+    verdicts: Mapping[tuple[KeyT, KeyT], PairVerdict],
+    earlier: Mapping[tuple[KeyT, KeyT], float] = MappingProxyType({}),
+) -> dict[tuple[KeyT, KeyT], PairVerdict]:
+    """What later statements make of earlier ones, (older, newer), each beside its rivals.
+
+    They come in the order in which the later ones were said. A later statement replaces one thing,
+    however often that was said or changed: of forty that are worded alike, it replaces one at most,
+    so they share one probability. Those of which one replaces or repeats the other are one thing;
+    `earlier` are the probabilities of that for pairs that were judged before. What is far less sure
+    than the surest one keeps a share only, and takes nothing from that.
+    """
+    by_newer: dict[KeyT, dict[KeyT, float]] = {}
+    for (older, newer), verdict in verdicts.items():
+        odds = verdict.replaces / max(1.0 - verdict.replaces, _EDGE)
+        by_newer.setdefault(newer, {})[older] = odds
+    beside: dict[tuple[KeyT, KeyT], PairVerdict] = {}
+    of_one = dict(earlier)
+    for newer, odds_of in by_newer.items():
+        first_of = _first_of_things(odds_of, of_one)
+        best = max(*odds_of.values(), _EDGE)
+        firsts = {first for first in first_of.values() if odds_of[first] >= OUTDONE * best}
+        total = 1.0 + sum(odds_of[first] for first in firsts)
+        for older, first in first_of.items():
+            odds = odds_of[older]
+            if odds < OUTDONE * best and odds_of[first] < best:
+                odds *= odds / best
+            instead = total - odds_of[first] if first in firsts else total
+            chance = odds / (instead + odds)
+            verdict = beside[older, newer] = replace(verdicts[older, newer], replaces=chance)
+            of_one[older, newer] = verdict.of_one
+    return beside
+
+
+def _first_of_things(
+    odds: Mapping[KeyT, float], of_one: Mapping[tuple[KeyT, KeyT], float]
+) -> dict[KeyT, KeyT]:
+    """For each statement the surest of those that tell of the same thing, the surest ones first."""
+    first_of: dict[KeyT, KeyT] = {}
+    for statement in sorted(odds, key=odds.__getitem__, reverse=True):
+        for first in dict.fromkeys(first_of.values()):
+            pairs = (first, statement), (statement, first)
+            if max(of_one.get(pair, 0.0) for pair in pairs) >= OUTDONE:
+                first_of[statement] = first
+                break
+        else:
+            first_of[statement] = statement
+    return first_of
+
+
 def can_replace(pair: StatementPair) -> bool:
-    """Whether the later one is later, and tells something."""
-    return pair.older.at < pair.newer.at and not pair.newer.reading.asks
+    """Whether the later one is later, and both tell something."""
+    asks = pair.older.reading.asks or pair.newer.reading.asks
+    return pair.older.at < pair.newer.at and not asks
 
 
 def probabilities(odds: Rows) -> Rows:
