@@ -685,17 +685,19 @@ def test_what_was_agreed_opens_the_next_session(desk: Desk, tmp_path: Path, repl
 
 
 @pytest.mark.promise("hooks.marked")
-@pytest.mark.parametrize("later", ["memory", "unshown"])
+@pytest.mark.parametrize("later", ["settled", "memory", "unshown"])
 def test_a_replaced_value_is_marked(desk: Desk, tmp_path: Path, later: str) -> None:
     """As recall says at that moment, with the value that holds, wherever that was told."""
     tideline, kestrel = projects(tmp_path)
     old = "the staging database is at db-stg.internal:6543"
     new = "ops moved staging over night, the database is at db-stg2.internal:6432 now"
     desk.say("monday", old, "Noted.", days=4, directory=tideline)
-    if later == "memory":
+    if later == "settled":
         first = desk.keep("The staging database is at db-stg.internal:6543.", days=4)
         second = desk.keep("The staging database is at db-stg2.internal:6432.", days=1)
         desk.memory.settle_contradiction(second, first, "replaces")
+    elif later == "memory":
+        desk.keep(new, days=1)
     else:
         desk.say("tuesday", new, "Noted.", days=1, directory=kestrel)
     assert desk.memory.ready(60)

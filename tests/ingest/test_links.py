@@ -92,6 +92,16 @@ def test_links_are_made_without_being_waited_for(memory: Memory, home: Path) -> 
     assert pair in links(home)
 
 
+def test_turns_are_linked_without_a_question(memory: Memory, home: Path) -> None:
+    """Who tells a turn makes no vector: that comes behind, too."""
+    memory.conversations.append_user("chat", BEFORE)
+    memory.conversations.append_user("chat", AFTER)
+    ends = datetime.now(UTC) + timedelta(seconds=60)
+    while memory.stats().links_due and datetime.now(UTC) < ends:
+        pass
+    assert ("chat#0", "chat#1") in links(home)
+
+
 def test_what_an_import_brings_late_is_linked(memory: Memory, home: Path, tmp_path: Path) -> None:
     """An older chat that comes later is linked with what was said since."""
     memory.conversations.append_user("chat", AFTER)

@@ -23,7 +23,8 @@ def crowded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
     texts.append("Zora keeps bees behind the mill.")
     with Memory.open(tmp_path_factory.mktemp("crowded")) as memory:
         memory.remember_many(NewMemory(text) for text in texts)
-        memory.ready(120)
+        # All have a vector then; links may be due.
+        memory.ready(1)
         yield memory
 
 

@@ -46,9 +46,13 @@ class FillSome(Protocol):
 
 @dataclass(slots=True)
 class VectorFilling:
-    """The background work of one namespace. `fills` returns one function per kind of records."""
+    """The background work of one namespace.
+
+    `fills` returns one function per kind of records; `follow` is called once some were processed.
+    """
 
     fills: Callable[[], tuple[Fill, ...]]
+    follow: Callable[[], None]
     worker: Background = field(default_factory=partial(Background, "anaphora-filling"))
     # Whether it began before a call computed some vectors itself.
     _early: bool = False
@@ -68,12 +72,14 @@ class VectorFilling:
         self.worker.begin(self._fill)
 
     def _fill(self) -> None:
-        stopping = self.worker.stopping.is_set
+        stopping, has_filled = self.worker.stopping.is_set, False
         with suppress(AnaphoraError):
             # In steps: closing the home must not wait for all of them.
             for fill in self.fills():
                 while not stopping() and fill(FILLED_AT_ONCE, stopping=stopping):
-                    pass
+                    has_filled = True
+        if has_filled and not stopping():
+            self.follow()
 
 
 def reindex(

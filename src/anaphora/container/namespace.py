@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from anaphora.recall.everything import EverythingRecall
     from anaphora.recall.memories import MemoryRecall
     from anaphora.recall.short_ids import ShortIds
+    from anaphora.recall.successions import Told
     from anaphora.recall.survivors import Survivors
     from anaphora.store.crypto.columns import Sealer
     from anaphora.store.db.engine import Database
@@ -221,6 +222,20 @@ class NamespaceServices:
             lambda: self.conversation.threads,
         )
 
+    def find_replacing(self, references: Collection[str]) -> dict[str, Told]:
+        """What replaced turns, memories or notes, by their references, as recall marks them.
+
+        What holds is not among them.
+        """
+        from anaphora.recall.successions import find_newest
+
+        turns = self.conversation.recall_turns
+        newest = turns.find_due_replacing(references) | find_newest(self.links, references)
+        newer = set(newest.values())
+        told = {one.reference: one for one in turns.told(newer)}
+        told |= {one.reference: one for one in self.memory.recall_memories_and_notes.told(newer)}
+        return {older: told[last] for older, last in newest.items() if last in told}
+
     @service
     def recall_everything(self) -> EverythingRecall:
         """All lanes but the deep one."""
@@ -247,17 +262,12 @@ class NamespaceServices:
         def fill_memories(limit: int, *, stopping: Callable[[], bool]) -> int:
             return self.memory.writer.fill_vectors(limit, stopping=stopping).embedded
 
-        def link(limit: int, *, stopping: Callable[[], bool]) -> int:
-            if limit and not stopping():
-                self.link_in_background()
-            return 0
-
         return VectorFilling(
             lambda: (
                 fill_memories,
                 *(fill for feature in self.features for fill in feature.fills()),
-                link,
-            )
+            ),
+            self.link_in_background,
         )
 
     def fill_in_background(self) -> None:
@@ -281,12 +291,17 @@ class NamespaceServices:
                 *(RecordStatements(lane.records, lane.index, now) for lane in notes if lane),
             ]
 
+        def fill() -> None:
+            self.conversation.turn_index.fill()
+            self.fill_in_background()
+
         verdicts = StoredVerdicts(self.truth, self.namespace, self.rows_sealer)
         judge = self.container.judge
         return StatementLinks(
             *(verdicts, judge, look, self.index_folder),
             *(self._find_both_hold, self.memory.contradictions.propose),
             tell=partial(self.container.tell, "contradiction"),
+            fill=fill,
         )
 
     def _find_both_hold(self, record_ids: Collection[str]) -> list[tuple[str, str]]:

@@ -114,8 +114,7 @@ class Statements(ABC):
 class TurnStatements(Statements):
     """The turns of users and assistants with a known time.
 
-    Those without a vector get none here: an embedder may take any time. They wait for the next
-    question.
+    Those without a vector wait for the background of their index: an embedder may take any time.
     """
 
     def __init__(self, index: TurnIndex) -> None:
@@ -303,7 +302,7 @@ class StatementLinks:
     `look` gives the statements of each kind as they are now; `folder` has the lock of whoever makes
     them. `both_hold` gives the pairs of some records of which people said that both hold; `propose`
     is told of memories that replace others, and how close they are; what it gives is told by
-    `tell`. Without a judge there are none.
+    `tell`. `fill` begins to make the vectors that statements lack. Without a judge there are none.
     """
 
     def __init__(
@@ -316,12 +315,16 @@ class StatementLinks:
         propose: Callable[[Write, Mapping[_Ends, float]], Sequence[Contradiction]],
         *,
         tell: Callable[[Contradiction], None],
+        fill: Callable[[], None],
     ) -> None:
         self._verdicts, self._judge, self._look_at, self._folder = verdicts, judge, look, folder
         self._both_hold, self._propose, self._tell = both_hold, propose, tell
+        self._fill = fill
         self.worker = Background("anaphora-linking")
         self._lock = threading.RLock()
         self._beginning = threading.Lock()
+        # While it is found out how many are left.
+        self._looking = threading.Lock()
         self._is_due = self._is_active = False
         self._left_count = 0
         # What the database has, and the stamps of statements by what changes with them.
@@ -378,8 +381,11 @@ class StatementLinks:
             failures = 0
             while failures < _ROUNDS:
                 self._read.clear()
-                look = self._look(stopping)
-                self._left_count = len(look.due) + look.pending
+                with self._looking:
+                    look = self._look(stopping)
+                    self._left_count = len(look.due) + look.pending
+                if look.pending:
+                    self._fill()
                 if not (look.due or look.gone) or stopping():
                     break
                 with try_lock(self._folder, "links.lock") as is_alone:
@@ -426,7 +432,8 @@ class StatementLinks:
         if not self._judge.is_there:
             return 0
         if not self._lock.acquire(blocking=False):
-            return self._left_count
+            with self._looking:
+                return self._left_count
         try:
             look = self._look()
         finally:

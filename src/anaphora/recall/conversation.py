@@ -63,7 +63,7 @@ from anaphora.recall.successions import (
     KnownLinks,
     LinkedCandidates,
     NoLinks,
-    find_newest,
+    Told,
     judge_due,
 )
 from anaphora.recall.turn_candidates import HitLimits, QuestionRun, TurnCandidates
@@ -296,26 +296,21 @@ class ConversationRecall:
         degradations = (*question.notices, *run.degraded)
         return Recall(hits, degradations, confidence=answer_probability, notices=tuple(run.notices))
 
-    def find_replacing(
-        self, turns: Iterable[tuple[str, int]]
-    ) -> dict[tuple[str, int], RelatedTurn]:
-        """What replaced turns (conversation, index), as the same turns are marked when they are
-        recalled. What holds is not among them."""
-        keys = {turn_reference(*turn): turn for turn in turns}
+    def told(self, references: Collection[str]) -> list[Told]:
+        """What turns of these say, those that were told by now."""
         _, view = self._index.synced_view(None, embed="none")
-        newest = find_newest(self._links, keys)
-        newest = {**self._find_due_replacing(view, keys), **newest}
-        table, replaced = view.table, dict[tuple[str, int], RelatedTurn]()
-        rows_of_newer = self._rows_of(view, newest.values())
-        texts = self._read_texts(view, list(rows_of_newer.values()))
-        for (newer, row), text in zip(rows_of_newer.items(), texts, strict=True):
-            if text and table.ts[row] <= self._clock().timestamp():
-                turn = RelatedTurn(**self._describe_turn(table, row), text=text)
-                replaced |= {keys[older]: turn for older, last in newest.items() if last == newer}
-        return replaced
+        rows, now = self._rows_of(view, references), self._clock().timestamp()
+        rows = {name: row for name, row in rows.items() if view.table.ts[row] <= now}
+        texts = self._read_texts(view, list(rows.values()))
+        return [
+            Told(name, text, self._describe_turn(view.table, row)["ts"])
+            for (name, row), text in zip(rows.items(), texts, strict=True)
+            if text
+        ]
 
-    def _find_due_replacing(self, view: TurnView, references: Collection[str]) -> dict[str, str]:
+    def find_due_replacing(self, references: Collection[str]) -> dict[str, str]:
         """What replaced turns, by features, of the last ones that have no vector yet."""
+        _, view = self._index.synced_view(None, embed="none")
         table = view.table
         due_rows = view.all_rows[~view.embedded & (table.role == ROLE_USER)]
         due_rows = due_rows[np.argsort(table.ts[due_rows], kind="stable")[-_DUE:]]

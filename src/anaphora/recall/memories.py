@@ -38,7 +38,7 @@ from anaphora.recall.reading import (
     titled_text,
 )
 from anaphora.recall.record_reads import record_cache
-from anaphora.recall.successions import KnownLinks, LinkedCandidates, NoLinks, find_newest
+from anaphora.recall.successions import KnownLinks, LinkedCandidates, NoLinks, Told
 from anaphora.recall.view_cache import ViewCache
 from anaphora.store.codecs import to_micros
 from anaphora.store.filters import parse
@@ -231,18 +231,14 @@ class MemoryRecall:
             recall = with_floor(recall, answer.answered, lowest)
         return _add_times(question, recall, moment)
 
-    def find_replacing(self, record_ids: Sequence[str]) -> dict[str, RelatedMemory]:
-        """What replaced memories and notes, by their ids, as the same are marked when they are
-        recalled. What holds is not among them."""
-        newest = find_newest(self.links, record_ids)
-        records, now = self.many(newest.values()), self.clock()
-        return {
-            record_id: RelatedMemory(record.id, record.text, record.created_at)
-            for record_id, newer in newest.items()
-            if (record := records.get(newer)) is not None
-            and not record.forgotten
-            and record.created_at <= now
-        }
+    def told(self, record_ids: Collection[str]) -> list[Told]:
+        """What memories and notes of these say, those that were told by now."""
+        now = self.clock()
+        return [
+            Told(record.id, record.text, record.created_at)
+            for record in self.many(record_ids).values()
+            if not record.forgotten and record.created_at <= now
+        ]
 
     def _search(
         self, lookup: MemoryQuery, every: bool, degraded: list[Degraded]

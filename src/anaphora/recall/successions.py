@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final, Protocol
 
 from anaphora.rank.holding import LINKED, Verdicts
@@ -24,6 +25,15 @@ from anaphora.values.links import StatementLink
 
 _CHAIN: Final = 8
 """Links that are followed from what was replaced to what holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A statement of any kind by its reference: its words, and when they were told."""
+
+    reference: str
+    text: str
+    at: datetime
 
 
 class KnownLinks(Protocol):

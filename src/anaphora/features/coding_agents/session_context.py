@@ -297,7 +297,7 @@ class SessionContext:
         chosen = choose_statements(
             keys,
             (stated for stated in read_session(turns, rules, _LINE) if stated.weight >= 0),
-            lambda stated: find_newer(self._services().recall_turns.find_replacing, keys, stated),
+            lambda stated: find_newer(self._services().services.find_replacing, keys, stated),
             set(),
             has_room,
         )

@@ -197,10 +197,9 @@ class ProjectServices(FeatureServices):
                 services.clock(),
                 services.container.judge.judge_features,
                 project,
-                # Those are made, and loaded, only where a session is shown.
+                # These are made, and loaded, only where a session is shown.
                 lambda session: services.conversation.recall_tool_calls.of(session),  # noqa: PLW0108
-                lambda turns: services.conversation.recall_turns.find_replacing(turns),  # noqa: PLW0108
-                services.memory.recall_memories_and_notes.find_replacing,
+                services.find_replacing,
             )
 
         def opening(

@@ -6,7 +6,6 @@ correct nevertheless.
 
 from __future__ import annotations
 
-import math
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -43,6 +42,9 @@ if TYPE_CHECKING:
 
 INLINE_BACKLOG = 64
 """Texts that `sync` embeds before it returns; a larger backlog is left to the background."""
+
+_NO_LIMIT = 86_400.0
+"""Seconds: a wait takes no infinity."""
 
 EmbedMode = Literal["inline", "all", "none"]
 
@@ -242,6 +244,11 @@ class TurnIndex:
             texts = self._life.use(lambda: self._core.texts(hashes))
         return [texts.get(key, "") for key in hashes]
 
+    def fill(self) -> None:
+        """Begin to make the vectors that turns lack, as of the last `sync`, in the background."""
+        if self._missing():
+            self._begin_work()
+
     def wait(self, timeout: float | None = None) -> bool:
         """Wait for the background to end; False if it takes longer than `timeout` seconds."""
         return self._life.worker.wait(timeout)
@@ -306,14 +313,14 @@ class TurnIndex:
     # Vectors.
 
     def _embed_inline(self) -> int:
-        if self._life.worker.running or self._embeds_all:
+        if self._embeds_all:
             return 0
-        if is_limited():
+        if is_limited() or self._life.worker.running:
             # An embedder cannot be interrupted, so the background calls it: this call can give up.
             missing = self._missing()
             keys = self._fitting(missing)
             if keys and not self._at_long:
-                self._wait_for(keys, time.monotonic() + part_of_time(math.inf))
+                self._wait_for(keys, time.monotonic() + part_of_time(_NO_LIMIT))
             self._begin_work()
             return len(missing) - len(self._missing())
         with self._embedding:

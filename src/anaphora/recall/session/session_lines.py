@@ -19,9 +19,11 @@ from anaphora.rank.statements import read_statement, words_of
 from anaphora.recall.render import quoted_line
 from anaphora.text.display import cut
 from anaphora.text.recalled import strip_recalled
+from anaphora.values.links import turn_reference
 
 if TYPE_CHECKING:
-    from anaphora.values.conversations import RelatedTurn, Thread, Turn
+    from anaphora.recall.successions import Told
+    from anaphora.values.conversations import Thread, Turn
 
 MOST: Final = 6
 """Statements of a session that are shown."""
@@ -97,20 +99,16 @@ class Newer:
     ts: datetime
 
 
-Replacing: TypeAlias = Callable[
-    [Iterable[tuple[str, int]]], Mapping[tuple[str, int], "RelatedTurn"]
-]
-"""Gives what replaced turns (conversation, index), as recall judges it."""
+Replacing: TypeAlias = Callable[[Collection[str]], Mapping[str, "Told"]]
+"""Gives what replaced statements of any kind, by their references, as recall judges it."""
 
 
 def find_newer(
     replacing: Replacing, keys: Sequence[tuple[str, int]], stated: Stated
 ) -> Newer | None:
-    """The turn that replaced a statement of a session, whose turns are at `keys`; None where it
-    holds."""
-    for newer in replacing([keys[index] for index in stated.turns]).values():
-        turn = f"{newer.conversation_id}#{newer.index}"
-        return Newer(turn, "replaced", strip_recalled(newer.text), newer.ts)
+    """What replaced a statement of a session, whose turns are at `keys`; None where it holds."""
+    for newer in replacing([turn_reference(*keys[index]) for index in stated.turns]).values():
+        return Newer(newer.reference, "replaced", strip_recalled(newer.text), newer.at)
     return None
 
 

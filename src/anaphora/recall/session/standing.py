@@ -52,7 +52,7 @@ from anaphora.text.display import cut
 from anaphora.text.recalled import strip_recalled
 from anaphora.text.shown_times import shown_day
 from anaphora.values.context import ContextMemory
-from anaphora.values.memories import LABELS, CoreKind, MemoryRecord, RelatedMemory
+from anaphora.values.memories import LABELS, CoreKind, MemoryRecord
 
 if TYPE_CHECKING:
     from anaphora.index.turns.view import TurnView
@@ -108,9 +108,8 @@ class StandingContext:
     """Lasting memories and the last sessions of one namespace.
 
     `project` is the one that it is about; what belongs to others is left out. `judge` says what
-    replaces a rule. `calls` gives the
-    tool calls of a session, `replacing` what replaced turns (conversation, index), and
-    `replacing_memories` what replaced memories, as recall says.
+    replaces a rule. `calls` gives the tool calls of a session, `replacing` what replaced turns,
+    memories and notes, as recall says.
     """
 
     records: Records
@@ -121,13 +120,12 @@ class StandingContext:
     project: Belonging = EVERYTHING
     calls: Callable[[str], Iterable[ToolCallHit]] = lambda _: ()
     replacing: Replacing = lambda _: {}
-    replacing_memories: Callable[[Sequence[str]], Mapping[str, RelatedMemory]] = lambda _: {}
 
     def mark_replaced(self, items: Sequence[ContextMemory]) -> list[ContextMemory]:
         """Memories and notes with what replaced them."""
-        newer_by_id = self.replacing_memories([item.id for item in items]) if items else {}
+        newer_by_id = self.replacing([item.id for item in items]) if items else {}
         lines = {
-            record_id: quoted_line(cut(newer.text, TEXT), newer.created_at)
+            record_id: quoted_line(cut(newer.text, TEXT), newer.at)
             for record_id, newer in newer_by_id.items()
         }
         return [
