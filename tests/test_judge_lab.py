@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from tools.judge.boosting import Growth, fit_trees
 from tools.judge.evaluate import judge_all
 from tools.judge.examples import words_of
 from tools.judge.folders import PRODUCT, product_model, read_stack, read_trees
+from tools.judge.gap import JUDGES, ask_changes, guess_labels
 from tools.judge.homes import HELD_OUT, REPLACES, Labelled
 from tools.judge.stack import fit_classes
 from tools.judge.trees import tree_odds, write_arrays, write_trees
@@ -132,6 +134,39 @@ def test_what_is_evaluated_is_what_the_product_says(run: Path, tmp_path: Path) -
     ):
         shares = [verdict.replaces for verdict in verdicts]
         assert judged[name].tolist() == pytest.approx(shares, abs=1e-4)
+    # Each has one that it may replace, so there is no rival.
+    assert judged["beside rivals"].tolist() == pytest.approx(judged["stacked"].tolist(), abs=1e-2)
+
+
+def test_rivals_share_what_one_statement_replaces(tmp_path: Path) -> None:
+    make_judge(tmp_path / PRODUCT)
+    (one,) = labelled("Rafi owns the blue van instead.")
+    rival = replace(one.pair, older=say("Teo owns the blue van.", 1))
+    pairs = [one, replace(one, pair=rival)]
+    judged = judge_all(tmp_path, pairs)
+    assert sum(judged["beside rivals"]) <= 1.0 < sum(judged["stacked"])
+
+
+def test_perfect_labels_bring_what_holds_first() -> None:
+    """In the order that the rule makes of them; without links the older one is nearer."""
+    told = {"Rafi owns the staging database.": "01", "Kim took the database over.": "05"}
+    facts = [
+        {"text": text, "when": f"2026-03-{day}T09:00:00+00:00", "type": "semantic"}
+        for text, day in told.items()
+    ]
+    question = {
+        "q": "who owns the staging database?",
+        "now": "2026-03-20T09:00:00+00:00",
+        "kind": "current",
+        "answer": ["Kim"],
+        "stale": ["Rafi"],
+    }
+    story = {"id": "s", "sessions": [], "facts": facts, "questions": [question]}
+    labels = guess_labels(story)
+    assert labels == {tuple(told): REPLACES}
+    right = {name: dict(ask_changes(story, make(labels))) for name, make in JUDGES.items()}
+    assert right["labels"]["changes, facts"]
+    assert not right["no links"]["changes, facts"]
 
 
 def test_a_file_that_is_missing_names_its_step(run: Path, tmp_path: Path) -> None:

@@ -38,10 +38,13 @@ from tools.reader.scores import average_precision, recall_at
 
 from anaphora.ingest.judging import STACK_FILE
 from anaphora.rank.pairs import (
+    Statement,
     StatementPair,
+    beside_rivals,
     can_replace,
     probabilities,
     statement_of,
+    verdicts_of,
 )
 from anaphora.reading.model import MODEL_FILE
 
@@ -87,7 +90,10 @@ def main(words: list[str]) -> None:
 
 
 def judge_all(run: Path, pairs: Sequence[Labelled]) -> Mapping[str, Chances]:
-    """The probability of a replacement by each judge; `mean` is that of trees and model."""
+    """The probability of a replacement by each judge; `mean` is that of trees and model.
+
+    All but `beside rivals`, which are what links have, judge each pair alone.
+    """
     rows = feature_rows(pairs)
     odds = read_trees(run).log_odds(rows)
     able = np.array([can_replace(pair.pair) for pair in pairs], bool)
@@ -107,7 +113,23 @@ def judge_all(run: Path, pairs: Sequence[Labelled]) -> Mapping[str, Chances]:
         stacked = read_stack(run).log_odds(rows[doubts], odds[doubts], read)
         judges["stacked"] = features.copy()
         judges["stacked"][doubts] = probabilities(stacked)[:, REPLACES]
+        odds[doubts] = stacked
+        judges["beside rivals"] = _chances_beside_rivals(pairs, odds)
     return judges
+
+
+def _chances_beside_rivals(pairs: Sequence[Labelled], odds: Any) -> Chances:
+    """The probabilities of links, as `ingest.links` makes them of log-odds, (pairs, classes)."""
+    statements = [pair.pair for pair in pairs]
+    ends = [(_name_of(one.older), _name_of(one.newer)) for one in statements]
+    judged = zip(ends, verdicts_of(statements, odds), strict=True)
+    beside = beside_rivals(dict(sorted(judged, key=lambda one: one[0][1])))
+    return np.array([beside[pair_ends].replaces for pair_ends in ends])
+
+
+def _name_of(statement: Statement) -> str:
+    """One for each statement of a home; by it they stand in the order of time."""
+    return f"{statement.at:020.3f} {statement.text}"
 
 
 def _mean_chances(*chances: Chances) -> Chances:
