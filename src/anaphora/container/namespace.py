@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from anaphora.recall.everything import EverythingRecall
     from anaphora.recall.memories import MemoryRecall
     from anaphora.recall.short_ids import ShortIds
-    from anaphora.recall.successions import Told
+    from anaphora.recall.successions import ToldStatement
     from anaphora.recall.survivors import Survivors
     from anaphora.store.crypto.columns import Sealer
     from anaphora.store.db.engine import Database
@@ -222,7 +222,7 @@ class NamespaceServices:
             lambda: self.conversation.threads,
         )
 
-    def find_replacing(self, references: Collection[str]) -> dict[str, Told]:
+    def find_replacing(self, references: Collection[str]) -> dict[str, ToldStatement]:
         """What replaced turns, memories or notes, by their references, as recall marks them.
 
         What holds is not among them.
@@ -232,9 +232,9 @@ class NamespaceServices:
         turns = self.conversation.recall_turns
         newest = turns.find_due_replacing(references) | find_newest(self.links, references)
         newer = set(newest.values())
-        told = {one.reference: one for one in turns.told(newer)}
-        told |= {one.reference: one for one in self.memory.recall_memories_and_notes.told(newer)}
-        return {older: told[last] for older, last in newest.items() if last in told}
+        statements = [*turns.told(newer), *self.memory.recall_memories_and_notes.told(newer)]
+        by_reference = {statement.reference: statement for statement in statements}
+        return {older: by_reference[last] for older, last in newest.items() if last in by_reference}
 
     @service
     def recall_everything(self) -> EverythingRecall:

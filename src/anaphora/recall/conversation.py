@@ -63,7 +63,7 @@ from anaphora.recall.successions import (
     KnownLinks,
     LinkedCandidates,
     NoLinks,
-    Told,
+    ToldStatement,
     judge_due,
 )
 from anaphora.recall.turn_candidates import HitLimits, QuestionRun, TurnCandidates
@@ -102,7 +102,7 @@ _NAMES_KEPT = 512
 _TEXTS_KEPT = 4_000_000
 _OVERHEAD = 100
 
-# Turns without a vector yet, the last ones, of which one may replace another turn.
+# The last turns, of which one that was not linked yet may replace another turn.
 _DUE = 48
 
 # Turns that are looked at, back and then forth, for the other one of a conversation.
@@ -296,45 +296,41 @@ class ConversationRecall:
         degradations = (*question.notices, *run.degraded)
         return Recall(hits, degradations, confidence=answer_probability, notices=tuple(run.notices))
 
-    def told(self, references: Collection[str]) -> list[Told]:
+    def told(self, references: Collection[str]) -> list[ToldStatement]:
         """What turns of these say, those that were told by now."""
         _, view = self._index.synced_view(None, embed="none")
         rows, now = self._rows_of(view, references), self._clock().timestamp()
         rows = {name: row for name, row in rows.items() if view.table.ts[row] <= now}
         texts = self._read_texts(view, list(rows.values()))
         return [
-            Told(name, text, self._describe_turn(view.table, row)["ts"])
+            ToldStatement(name, text, self._describe_turn(view.table, row)["ts"])
             for (name, row), text in zip(rows.items(), texts, strict=True)
             if text
         ]
 
     def find_due_replacing(self, references: Collection[str]) -> dict[str, str]:
-        """What replaced turns, by features, of the last ones that have no vector yet."""
+        """What replaced turns, by features, of the last ones, where no link was made yet."""
         _, view = self._index.synced_view(None, embed="none")
-        table = view.table
-        due_rows = view.all_rows[~view.embedded & (table.role == ROLE_USER)]
-        due_rows = due_rows[np.argsort(table.ts[due_rows], kind="stable")[-_DUE:]]
-        if not len(due_rows):
-            return {}
-        asked_rows = set(self._rows_of(view, references).values())
+        table, asked_rows = view.table, set(self._rows_of(view, references).values())
         first = min((table.ts[row] for row in asked_rows), default=np.inf)
-        rows = list(asked_rows)
-        rows += [
-            row for row in due_rows[table.ts[due_rows] > first].tolist() if row not in asked_rows
-        ]
+        later_rows = view.all_rows[(table.role == ROLE_USER) & (table.ts > first)]
+        later_rows = later_rows[np.argsort(table.ts[later_rows], kind="stable")[-_DUE:]]
+        names = {
+            row: turn_reference(table.conversations[table.conversation[row]], table.position[row])
+            for row in asked_rows.union(later_rows.tolist())
+        }
+        judged = self._links.stamps(names.values())
+        due = [row for row, name in names.items() if name not in judged]
+        if not due:
+            return {}
         statements = {}
-        for row, text in zip(rows, self._read_texts(view, rows), strict=True):
+        for row, text in zip(names, self._read_texts(view, list(names)), strict=True):
             turn = self._describe_turn(table, row)
             speaker = turn["speaker"] if turn["role"] == "user" else turn["role"]
             at = float(table.ts[row])
             statements[row] = statement_of(compared_text(text), at, speaker or "")
         unknown = float("nan")
-        due = [row for row in rows if not view.embedded[row]]
         verdicts = judge_due(self._links, statements, due, lambda _, them: [unknown] * len(them))
-        names = {
-            row: turn_reference(table.conversations[table.conversation[row]], table.position[row])
-            for row in rows
-        }
         return {
             names[old]: names[new]
             for (old, new), verdict in verdicts.items()

@@ -38,7 +38,7 @@ from anaphora.recall.reading import (
     titled_text,
 )
 from anaphora.recall.record_reads import record_cache
-from anaphora.recall.successions import KnownLinks, LinkedCandidates, NoLinks, Told
+from anaphora.recall.successions import KnownLinks, LinkedCandidates, NoLinks, ToldStatement
 from anaphora.recall.view_cache import ViewCache
 from anaphora.store.codecs import to_micros
 from anaphora.store.filters import parse
@@ -231,11 +231,11 @@ class MemoryRecall:
             recall = with_floor(recall, answer.answered, lowest)
         return _add_times(question, recall, moment)
 
-    def told(self, record_ids: Collection[str]) -> list[Told]:
+    def told(self, record_ids: Collection[str]) -> list[ToldStatement]:
         """What memories and notes of these say, those that were told by now."""
         now = self.clock()
         return [
-            Told(record.id, record.text, record.created_at)
+            ToldStatement(record.id, record.text, record.created_at)
             for record in self.many(record_ids).values()
             if not record.forgotten and record.created_at <= now
         ]

@@ -28,7 +28,7 @@ _CHAIN: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ToldStatement:
     """A statement of any kind by its reference: its words, and when they were told."""
 
     reference: str

@@ -22,7 +22,7 @@ from anaphora.text.recalled import strip_recalled
 from anaphora.values.links import turn_reference
 
 if TYPE_CHECKING:
-    from anaphora.recall.successions import Told
+    from anaphora.recall.successions import ToldStatement
     from anaphora.values.conversations import Thread, Turn
 
 MOST: Final = 6
@@ -99,7 +99,7 @@ class Newer:
     ts: datetime
 
 
-Replacing: TypeAlias = Callable[[Collection[str]], Mapping[str, "Told"]]
+Replacing: TypeAlias = Callable[[Collection[str]], Mapping[str, "ToldStatement"]]
 """Gives what replaced statements of any kind, by their references, as recall judges it."""
 
 
