@@ -231,6 +231,7 @@ def test_values_are_the_same_to_the_type(tmp_path: Path) -> None:
         kept = memory.remember("Kestrels hover.", tags=["bird"], payload={"n": [1, None]})
         memory.conversations.append("chat", "user", "The port is 5433.", speaker="Mara")
         memory.observe("A note.")
+        assert memory.ready(60)
         assert remote.get(kept.id) == memory.get(kept.id)
         assert remote.list() == memory.list()
         assert remote.conversations.get("chat") == memory.conversations.get("chat")

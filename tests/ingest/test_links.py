@@ -224,6 +224,7 @@ def test_who_hears_of_a_contradiction_may_close(tmp_path: Path) -> None:
             memory.close()
             was_closed.set()
 
+        assert memory.ready(60)
         memory.on("contradiction", close)
         kept = [memory.remember(OLD), memory.remember(NEW)]
         assert was_closed.wait(60)

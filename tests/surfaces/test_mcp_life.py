@@ -199,6 +199,8 @@ def test_a_line_that_is_refused_is_answered_with_its_id(home: Path) -> None:
         (b'{"jsonrpc":"2.0","id":12,"method":"ping","params":{"a":"\xe9"}}', [12]),
         (b'{"jsonrpc":"2.0","method":"notifications/x","params":[]}', []),
         (b'{"jsonrpc":"2.0","id":13,"result":5}', []),
+        (b'{"jsonrpc":"2.0","id":"\x07","method":"ping"}', [None]),
+        (b'{"jsonrpc":"2.0","id":007,"method":"ping"}', [None]),
         (b"no JSON", [None]),
     ]
     answers = _piped(home, *(line for line, _ in table))

@@ -291,17 +291,13 @@ class NamespaceServices:
                 *(RecordStatements(lane.records, lane.index, now) for lane in notes if lane),
             ]
 
-        def fill() -> None:
-            self.conversation.turn_index.fill()
-            self.fill_in_background()
-
         verdicts = StoredVerdicts(self.truth, self.namespace, self.rows_sealer)
         judge = self.container.judge
         return StatementLinks(
             *(verdicts, judge, look, self.index_folder),
             *(self._find_both_hold, self.memory.contradictions.propose),
             tell=partial(self.container.tell, "contradiction"),
-            fill=fill,
+            fill=lambda: self.conversation.turn_index.fill(),  # noqa: PLW0108
         )
 
     def _find_both_hold(self, record_ids: Collection[str]) -> list[tuple[str, str]]:

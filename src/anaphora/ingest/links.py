@@ -302,7 +302,8 @@ class StatementLinks:
     `look` gives the statements of each kind as they are now; `folder` has the lock of whoever makes
     them. `both_hold` gives the pairs of some records of which people said that both hold; `propose`
     is told of memories that replace others, and how close they are; what it gives is told by
-    `tell`. `fill` begins to make the vectors that statements lack. Without a judge there are none.
+    `tell`. `fill` begins to make the vectors that turns lack: memories get theirs where they are
+    written, or by the next question. Without a judge there are none.
     """
 
     def __init__(

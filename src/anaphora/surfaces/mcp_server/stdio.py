@@ -444,13 +444,22 @@ def _ids_to_answer(text: str, *, is_json: bool) -> list[str]:
         elif token["close"]:
             depth -= 1
         elif depth == outermost and messages and token["name"]:
-            messages[-1][token["name"]] = token["id"] or "null"
+            is_readable = token["id"] and _is_json(token["id"])
+            messages[-1][token["name"]] = token["id"] if is_readable else "null"
     ids = []
     for members in messages:
         is_answer = "method" not in members and not members.keys().isdisjoint(("result", "error"))
         if not is_answer and ("id" in members or not (is_json and "method" in members)):
             ids.append(members.get("id", "null"))
     return ids or ([] if messages else ["null"])
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _refusal(refused_id: str, *, is_json: bool) -> bytes:
