@@ -324,6 +324,8 @@ class StatementLinks:
         self.worker = Background("anaphora-linking")
         self._lock = threading.RLock()
         self._beginning = threading.Lock()
+        # While the background is at it.
+        self._working = threading.RLock()
         # While it is found out how many are left.
         self._looking = threading.Lock()
         self._is_due = self._is_active = False
@@ -410,6 +412,9 @@ class StatementLinks:
         until = begun + (threading.TIMEOUT_MAX if timeout is None else timeout)
         due_count = -1
         while self._judge.is_there:
+            with self._beginning:
+                # The background need not look at what is made here.
+                self._is_due = False
             with suppress(AnaphoraError):
                 self.run(stopping=lambda: time.monotonic() > until, progress=progress)
             with self._lock:
@@ -417,12 +422,16 @@ class StatementLinks:
             if not left_count:
                 break
             if time.monotonic() > until:
+                self.begin()
                 return False
             if left_count != due_count:
                 due_count, begun = left_count, time.monotonic()
             elif time.monotonic() > begun + _PATIENCE:
                 break
             time.sleep(REST / 2)
+        # The background may have begun to look: nobody reads once this has returned.
+        if self._working.acquire(timeout=max(0.0, until - time.monotonic())):
+            self._working.release()
         return True
 
     def count_due(self) -> int:
@@ -465,9 +474,13 @@ class StatementLinks:
                     self._is_active = False
                     return
                 self._is_due = False
-            # What could not be made now is due at the next write, or in the next process.
-            with suppress(AnaphoraError):
-                self.run(stopping=self.worker.stopping.is_set)
+                self._working.acquire()
+            try:
+                # What could not be made now is due at the next write, or in the next process.
+                with suppress(AnaphoraError):
+                    self.run(stopping=self.worker.stopping.is_set)
+            finally:
+                self._working.release()
 
     def _look(self, stopping: Callable[[], bool] = lambda: False) -> _Look:
         """What there is; nothing is due where it was stopped."""
