@@ -413,7 +413,7 @@ class StatementLinks:
         due_count = -1
         while self._judge.is_there:
             with self._beginning:
-                # The background need not look at what is made here.
+                # The background needs no look at what is made here.
                 self._is_due = False
             with suppress(AnaphoraError):
                 self.run(stopping=lambda: time.monotonic() > until, progress=progress)
@@ -429,7 +429,7 @@ class StatementLinks:
             elif time.monotonic() > begun + _PATIENCE:
                 break
             time.sleep(REST / 2)
-        # The background may have begun to look: nobody reads once this has returned.
+        # The background may have begun to look: it reads nothing once this has returned.
         if self._working.acquire(timeout=max(0.0, until - time.monotonic())):
             self._working.release()
         return True
