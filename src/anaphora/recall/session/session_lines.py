@@ -141,7 +141,7 @@ def choose_statements(
             marked = replace(stated, text=f"{stated.text} ({newer.mark} {line})", whole=())
         if has_room(marked):
             chosen.append((marked, newer.id if newer else ""))
-            shown.update("{}#{}".format(*keys[index]) for index in stated.turns)
+            shown.update(turn_reference(*keys[index]) for index in stated.turns)
             refused = 0
         else:
             refused += 1
