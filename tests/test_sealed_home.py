@@ -165,7 +165,7 @@ def test_no_word_is_in_the_files_of_a_sealed_home(tmp_path: Path) -> None:
         assert words_in(home) == set()
         answers(memory)
         assert words_in(home) == set()
-    assert any((home / "index").rglob("memories.words"))
+    assert any((home / "index").rglob("words.sqlite"))
     assert words_in(home) == set()
     assert not list(home.rglob("ann"))
     with opened(home) as memory:
@@ -261,7 +261,7 @@ def test_a_conversion_killed_at_any_moment_loses_no_memory(tmp_path: Path) -> No
     keys.encrypt(home, kept="file")
     whole, chance, killed = time.monotonic() - begun, random.Random(11), 0
     for what in ("rotate_key", "decrypt", "encrypt", "rotate_key", "decrypt", "encrypt"):
-        killed += killed_in(home, what, chance.uniform(0.0, 1.5 * whole))
+        killed += killed_in(home, what, chance.uniform(0.0, 0.8 * whole))
         assert full(home, kept) == before
         sealed = (home / "sealed.json").exists()
         assert words_in(home) == (set() if sealed else set(SECRETS))

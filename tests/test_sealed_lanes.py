@@ -111,7 +111,7 @@ def test_no_word_of_a_project_or_a_question_is_in_the_files(
         said(memory)
         memory._services().feature(ProjectServices).sections.settle()
         assert words_in(home) == set()
-    assert any((home / "index").rglob("sections.words"))
+    assert any((home / "index").rglob("words.sqlite"))
     assert words_in(home) == set()
     with opened(home, clock, script) as memory:
         assert memory.recall_context("refill the Inkwell").primary_targets

@@ -72,22 +72,6 @@ def test_a_torn_file_is_found_out_and_made_again(bench: Bench, place: int) -> No
     assert facts(index, QUERIES) == expected
 
 
-def test_the_words_alone_may_vanish(bench: Bench) -> None:
-    """Without its word index on disk, words answer from memory and are written again."""
-    filled(bench)
-    index = bench.index()
-    index.sync(embed="all")
-    expected = facts(index, QUERIES)
-    index.close()
-    shutil.rmtree(bench.root / "index" / "words")
-    index = bench.index()
-    index.sync()
-    assert facts(index, QUERIES)["rows"] == expected["rows"]
-    index.wait(60)
-    assert facts(index, QUERIES) == expected
-    assert any((bench.root / "index" / "words").iterdir())
-
-
 def test_where_nothing_can_be_written_memory_answers(bench: Bench) -> None:
     """A place that is no directory costs the index its file, not the answer."""
     filled(bench, 5)
@@ -105,11 +89,9 @@ import sys
 from pathlib import Path
 from anaphora.embed.hashing import WordHashingEmbedder
 from anaphora.embed.service import EmbedderService, spec_for
-from anaphora.index.turns import core
 from anaphora.index.turns.index import TurnIndex
 from anaphora.store.threads.file_store import ConversationStore
 
-core.IndexCore.words_due.__defaults__ = (20,)
 root = Path(sys.argv[1])
 store = ConversationStore(root / "conversations")
 print("ready", flush=True)
@@ -158,21 +140,16 @@ def test_a_killed_writer_leaves_an_index_that_answers_right(bench: Bench, attemp
         assert found[f"words {query}"].keys() == expected[f"words {query}"].keys()
 
 
-def test_a_half_written_word_index_is_not_used(bench: Bench) -> None:
-    """Files that a killed writer left in the word index change no score and are cleared away."""
+def test_words_of_an_older_version_leave_the_disk(bench: Bench) -> None:
+    """They may have been forgotten since, and are of no more use."""
     filled(bench)
+    older = bench.root / "index" / "words"
+    older.mkdir(parents=True)
+    (older / "segment").write_bytes(b"number")
     index = bench.index()
     index.sync(embed="all")
-    expected = facts(index, QUERIES)
-    index.close()
-    stray = bench.root / "index" / "words" / "left-over"
-    stray.mkdir()
-    (stray / "meta.json").write_text("{}")
-    (stray.parent / "half").write_bytes(b"half")
-    index = bench.index()
-    index.sync(embed="all")
-    assert facts(index, QUERIES) == expected
-    assert len(list(stray.parent.iterdir())) == 1
+    assert facts(index, QUERIES) == facts(bench.fresh(), QUERIES)
+    assert not older.exists()
 
 
 class Removing(WordHashingEmbedder):
@@ -215,3 +192,23 @@ def test_a_directory_that_vanishes_within_a_question(
         expected = calm.recall(thread, f"thread a number {number}")
         assert found.degraded or [hit.text for hit in found] == [hit.text for hit in expected]
         assert times == 100 or found.hits
+
+
+@pytest.mark.promise("index.forgets")
+def test_a_redacted_text_is_in_no_byte_of_the_index(bench: Bench) -> None:
+    """However often pages fill and empty: SQLite keeps no copy of a text that was moved."""
+    rng, index, living, number = random.Random(4), bench.index(), list[tuple[int, str]](), 0
+    for _ in range(40):
+        for _ in range(rng.randint(1, 12)):
+            word = f"secret{number}word"
+            bench.store.append("a", "user", f"{word} " + "x " * rng.choice((1, 90, 900)))
+            living.append((number, word))
+            number += 1
+        index.sync(embed="none")
+        gone = [living.pop(rng.randrange(len(living))) for _ in range(len(living) // 3)]
+        for place, _ in gone:
+            bench.store.redact("a", place)
+        index.sync(embed="none")
+        stored = b"".join(one.read_bytes() for one in (bench.root / "index").iterdir())
+        assert not [word for _, word in gone if f"{word} ".encode() in stored]
+        assert all(f"{word} ".encode() in stored for _, word in living[-3:])

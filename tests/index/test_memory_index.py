@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import shutil
-import stat
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -18,16 +17,14 @@ from hypothesis import strategies as st
 from tests.memory_home import NOW, MemoryHome, memory_home
 
 from anaphora.errors import EmbeddingError
+from anaphora.index.memories import index as module
 from anaphora.index.memories.index import MemoryIndex
-from anaphora.index.memories.snapshot import SnapshotFile
 from anaphora.index.memories.state import MemoryQuery
 from anaphora.index.vectors.ann import available
+from anaphora.index.words.documents import analyse_text
 from anaphora.settings import EXACT_CAP
-from anaphora.store.crypto.cipher import Keys
-from anaphora.store.crypto.index import CLEAR_INDEX, SealedIndex
 from anaphora.store.filters import Filter, parse
 from anaphora.store.records.rows import as_mapping
-from anaphora.store.records.store import Records
 
 pytestmark = pytest.mark.internal
 
@@ -337,15 +334,11 @@ def test_without_lancedb_the_scan_goes_on_and_says_so(
 
 # What is written at closing.
 
-KEPT = "rows.bin"
-
 
 @pytest.fixture
-def every_row_worth_keeping(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Small homes write their columns as large ones do, in small blocks, at any change."""
-    monkeypatch.setattr("anaphora.index.memories.index.WORTH_KEEPING", 1)
-    monkeypatch.setattr("anaphora.index.memories.index.UNREAD_SHARE", 10**6)
-    monkeypatch.setattr("anaphora.index.memories.rows.BLOCK", 3)
+def always_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However little it is, words are written at closing."""
+    monkeypatch.setattr(module, "_TAIL_AT_CLOSE", 0)
 
 
 def reopened(home: MemoryHome) -> MemoryIndex:
@@ -368,11 +361,7 @@ def assert_as_without(home: MemoryHome) -> None:
     """With what was written at closing an index is the same to the bit as without it."""
     with_it = reopened(home)
     home.index.close()
-    words = home.root / "index" / "words"
-    bare = home.root / "bare"
-    shutil.rmtree(bare, ignore_errors=True)
-    if words.exists():
-        shutil.copytree(words, bare / "words")
+    shutil.rmtree(home.root / "bare", ignore_errors=True)
     home.index = home.open_index("bare")
     home.index.sync()
     assert rows_of(with_it) == rows_of(home.index)
@@ -389,7 +378,7 @@ def assert_as_without(home: MemoryHome) -> None:
 
 
 @pytest.mark.promise("index.snapshot")
-@pytest.mark.usefixtures("every_row_worth_keeping")
+@pytest.mark.usefixtures("always_written")
 @pytest.mark.parametrize("seed", range(4))
 def test_what_was_written_at_closing_changes_no_answer(tmp_path: Path, seed: int) -> None:
     """Whatever happens to memories, truth put back to an earlier moment and gone on from there
@@ -414,102 +403,52 @@ def test_what_was_written_at_closing_changes_no_answer(tmp_path: Path, seed: int
                 history.living = [*living]
             home = history.home = MemoryHome(tmp_path)
     assert_as_without(home)
-    assert (tmp_path / "index" / KEPT).exists()
+    assert (tmp_path / "index" / "words.sqlite").exists()
     home.close()
 
 
 @pytest.mark.promise("index.snapshot")
-@pytest.mark.usefixtures("every_row_worth_keeping")
-def test_only_what_changed_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("always_written")
+def test_only_what_changed_is_analysed_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A home that was closed cleanly is opened from what was written then, and what came after."""
-    read: list[str] = []
-    whole = Records.short_rows
+    monkeypatch.setattr(module, "_SURE", 1)
+    made: list[str] = []
+    whole = analyse_text
 
-    def counted(self: Records, *span: int) -> Iterator[Any]:
-        for found in whole(self, *span):
-            read.extend(row[0] for row in found)
-            yield found
+    def counted(text: str, *given: Any, **named: Any) -> Any:
+        made.append(text)
+        return whole(text, *given, **named)
 
     with memory_home(tmp_path) as home:
         ids = [home.put(f"cat {n}") for n in range(10)]
         reopened(home)
-        monkeypatch.setattr(Records, "short_rows", counted)
-        kept = (tmp_path / "index" / KEPT).read_bytes()
-        reopened(home)
-        assert read == []
-        assert (tmp_path / "index" / KEPT).read_bytes() == kept
-        assert stat.S_IMODE((tmp_path / "index" / KEPT).stat().st_mode) == 0o600
         with memory_home(tmp_path) as other:
-            other.change(ids[4], reinforce_count=3)
-            new = other.put("a dog")
-        # One that changed takes its block along: the rows 3 to 5 of ten.
+            other.change(ids[4], text="a mouse")
+            other.put("a dog")
+        monkeypatch.setattr(module, "analyse_text", counted)
+        reopened(home)
+        made.clear()
         home.open_index().sync()
-        assert read == [ids[3], ids[5], ids[4], new]
+        assert made == ["a dog"]
 
 
 @pytest.mark.promise("index.snapshot")
-@pytest.mark.usefixtures("every_row_worth_keeping")
-def test_a_torn_or_foreign_snapshot_is_not_used(tmp_path: Path) -> None:
-    """One that is cut, overwritten, or of other keys is as if it were not there."""
+@pytest.mark.usefixtures("always_written")
+def test_another_history_of_the_same_memories_is_noticed(tmp_path: Path) -> None:
+    """A database that was put back and went on with other words for the same memory, at the same
+    number and time, is not answered from the words of the first time."""
+    saved = tmp_path / "saved.db"
     with memory_home(tmp_path) as home:
-        for n in range(7):
-            home.put(f"cat {n}")
-        expected = rows_of(reopened(home))
-        home.index.close()
-        place = tmp_path / "index" / KEPT
-        whole = place.read_bytes()
-        assert len(SnapshotFile(place, CLEAR_INDEX).read().blocks) == 3
-        rng = random.Random(5)
-        for at in [0, 7, 8, 100, len(whole) - 1, *(rng.randrange(len(whole)) for _ in range(20))]:
-            torn = bytes((*whole[:at], whole[at] ^ 1 << rng.randrange(8), *whole[at + 1 :]))
-            for data in (torn, whole[:at]):
-                place.write_bytes(data)
-                assert SnapshotFile(place, CLEAR_INDEX).read().blocks == ()
-                index = home.open_index()
-                index.sync()
-                assert rows_of(index) == expected
-        place.write_bytes(whole)
-        sealed = SealedIndex(Keys(bytes(32), random.Random(1).randbytes), "default")
-        assert SnapshotFile(place, sealed).read().blocks == ()
-        kept = SnapshotFile(place, CLEAR_INDEX).read()
-        assert SnapshotFile(place, sealed).write(kept)
-        assert SnapshotFile(place, sealed).read().blocks == kept.blocks
-        assert (
-            SnapshotFile(
-                place, SealedIndex(Keys(bytes([1] * 32), random.Random(1).randbytes), "default")
-            )
-            .read()
-            .blocks
-            == ()
-        )
-
-
-@pytest.mark.promise("index.forgets")
-@pytest.mark.usefixtures("every_row_worth_keeping")
-def test_a_forgotten_memory_leaves_the_snapshot(tmp_path: Path) -> None:
-    """It is removed as a memory is forgotten, by whoever has it open or opens it next, and not
-    brought back by another program that closes later without having seen it."""
-    place = tmp_path / "index" / KEPT
-    with memory_home(tmp_path) as home:
-        first, second, *_ = [home.put(f"cat {n}") for n in range(5)]
+        ids = [home.put(f"cat {n}") for n in range(3)]
         reopened(home)
-        assert place.exists()
-        home.erase(first)
-        home.index.sync()
-        assert not place.exists()
-        reopened(home)
-        assert place.exists()
-        home.put("dog")
-        late = home.open_index()
-        late.sync()
-        with memory_home(tmp_path) as other:
-            other.erase(second)
-            other.index.sync()
-            assert not place.exists()
-            late.close()
-            assert not place.exists()
-        home.erase(home.put("tea"))
-        place.write_bytes(b"of a program that was killed")
-        home.index.sync()
-        assert not place.exists()
-        assert_as_without(home)
+    shutil.copy(tmp_path / "anaphora.db", saved)
+    for word in ("xylograph", "quincunx"):
+        with memory_home(tmp_path) as home:
+            home.change(ids[1], text=f"a {word}")
+            home.change(ids[2], text="the same mouse")
+            reopened(home)
+            found = home.index.candidates(asked(home, word, limit=9))
+            assert dict(zip(found.columns.ids, found.columns.words, strict=True))[ids[1]] > 0.5
+        shutil.copy(saved, tmp_path / "anaphora.db")

@@ -6,11 +6,13 @@ What is read of memories is kept beside their words: once, in the background, in
 from __future__ import annotations
 
 import itertools
+import os
 import random
 import shutil
+import subprocess
+import sys
 import threading
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -23,11 +25,8 @@ from anaphora.index import maintenance
 from anaphora.index.memories import index as memories
 from anaphora.index.memories.index import MemoryIndex
 from anaphora.index.memories.state import MemoryQuery
-from anaphora.index.words import file
-from anaphora.index.words.file import WordFile
-from anaphora.index.words.postings import numbers_of
-from anaphora.index.words.segment import Segment
-from anaphora.index.words.writing import write_columns
+from anaphora.index.words.documents import term_number
+from anaphora.index.words.table import DocumentTable
 from anaphora.language.analyser import analyse
 from anaphora.rank import statements
 from anaphora.rank.statements import READING, keep_reading
@@ -50,49 +49,27 @@ def _texts(count: int, first: int = 0) -> list[NewMemory]:
 
 
 def _stored(home: Path) -> Path:
-    return home / "index" / "default" / "memories" / "words" / "memories.words"
+    return home / "index" / "default" / "memories" / "words.sqlite"
 
 
-def test_ever_more_comes_between_two_writes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The words of a large index are not written again for every few that come."""
-    monkeypatch.setattr(memories, "TAIL_LIMIT", 4)
-    monkeypatch.setattr(memories, "TAIL_SHARE", 4)
-    seen: list[bytes] = []
-    with Memory.open(tmp_path, embedder="hashing") as memory:
-        for start in range(0, 300, 3):
-            memory.remember_many(_texts(3, start))
-            # The question starts the writing of what is due, and this waits for it.
-            assert memory.recall(f"number {start + 2}", mode="words").hits
-            assert memory.ready(60)
-            if _stored(tmp_path).is_file():
-                at = _stored(tmp_path).read_bytes()
-                seen += [at] if not seen or seen[-1] != at else []
-        # Each write is a quarter of what is there: 4, 5, 7 … 300; every five would be 60 of them.
-        assert 5 <= len(seen) <= 24
-        assert memory.recall("number 299", mode="words", top_k=1)[0].text.startswith("number 299")
+def _stored_bytes(folder: Path) -> bytes:
+    return b"".join(one.read_bytes() for one in folder.rglob("*") if one.is_file())
 
 
-def test_a_lost_index_of_many_is_written_before_the_first_answer(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_lost_index_of_many_is_on_the_disk_with_the_first_answer(tmp_path: Path) -> None:
     """Where nothing of many memories is on the disk, the first question leaves all of it there."""
     with Memory.open(tmp_path, embedder="hashing") as memory:
-        memory.remember_many(_texts(130))
+        memory.remember_many(_texts(1_100))
+        ids = [one.id for one in memory.list(limit=1_000)]
     shutil.rmtree(tmp_path / "index")
-    monkeypatch.setattr(memories, "MUCH", 40)
     with Memory.open(tmp_path, embedder="hashing") as memory:
         found = memory.recall("number 77", mode="words", top_k=1)
         assert found[0].text == "number 77 about vienna"
-        written = _stored(tmp_path).read_bytes()
-        assert all(one.id.encode() in written for one in memory.list(limit=130))
-    with Memory.open(tmp_path, embedder="hashing") as memory:
-        assert memory.recall("violin", mode="words", top_k=20)
-        assert _stored(tmp_path).read_bytes() == written
+        stored = _stored_bytes(tmp_path / "index")
+        assert all(one.encode() in stored for one in ids)
 
 
-def test_what_is_forgotten_leaves_the_disk_and_nothing_is_written_again(tmp_path: Path) -> None:
+def test_what_is_forgotten_leaves_the_disk_and_nothing_else_does(tmp_path: Path) -> None:
     """A forgotten word is in no file when the call returns; the rest of the file stays."""
     with Memory.open(tmp_path, embedder="hashing") as memory:
         gone = memory.remember("the print on the safe is a xylograph").id
@@ -102,63 +79,56 @@ def test_what_is_forgotten_leaves_the_disk_and_nothing_is_written_again(tmp_path
         assert memory.recall("xylograph", mode="words").hits
         at = _stored(tmp_path).stat().st_ino
         assert memory.forget(gone).count == 1
-        for one in (tmp_path / "index").rglob("*"):
-            with suppress(IsADirectoryError):
-                assert b"xylograph" not in one.read_bytes()
+        stored = _stored_bytes(tmp_path / "index")
+        assert b"xylograph" not in stored
+        assert gone.encode() not in stored
+        assert b"violin" in stored
         assert not memory.recall("xylograph", mode="words").hits
         assert memory.recall("number 99", mode="words", top_k=1)[0].text.startswith("number 99")
     assert _stored(tmp_path).stat().st_ino == at
-    assert gone.encode() not in _stored(tmp_path).read_bytes()
-    assert b"violin" in _stored(tmp_path).read_bytes()
 
 
-def test_a_rewrite_that_began_before_brings_no_forgotten_word_back(
+def test_a_write_that_began_before_brings_no_forgotten_word_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Words that are being written behind a call are not on the disk after another call, which
-    forgot some of them, has returned."""
-    monkeypatch.setattr(memories, "TAIL_LIMIT", 1)
-    begun, go, returned = threading.Event(), threading.Event(), threading.Event()
-    written_after: list[bytes] = []
-    whole = WordFile.write
+    """Words that one process is writing are not on the disk after another one, which forgot some
+    of them, has returned."""
+    begun, go = threading.Event(), threading.Event()
+    whole = MemoryIndex._list_changed
 
-    def held(*given: Any) -> Any:
+    def held(index: MemoryIndex) -> list[str]:
+        changed = [*whole(index)]
         begun.set()
         go.wait(30)
-        done = whole(*given)
-        if returned.is_set():
-            written_after.append(_stored(tmp_path).read_bytes())
-        return done
+        return changed
 
     with Memory.open(tmp_path, embedder="hashing") as memory:
-        memory.remember_many(_texts(200))
-        second = memory.remember("the vault opens with quincunx").id
-    with Memory.open(tmp_path, embedder="hashing") as memory:
-        assert memory.recall("quincunx", mode="words").hits
-        monkeypatch.setattr(WordFile, "write", held)
-
-        def forget_second() -> None:
-            memory.forget(second)
-            returned.set()
-
-        memory.remember_many(_texts(5, 200))
-        memory.recall("number 201")
+        memory.remember_many(_texts(20))
+        gone = memory.remember("the vault opens with quincunx").id
+    with Memory.open(tmp_path, embedder="hashing") as one, Memory.open(tmp_path) as other:
+        assert one.recall("quincunx", mode="words").hits
+        monkeypatch.setattr(MemoryIndex, "_list_changed", held)
+        writing = threading.Thread(target=one._services().memory.index.settle)
+        writing.start()
         assert begun.wait(30)
-        other = threading.Thread(target=forget_second)
-        other.start()
-        # It has to wait for the rewrite, or to end without it: both are given the time.
-        other.join(0.5)
+        monkeypatch.undo()
+        forgetting = threading.Thread(target=other.forget, args=(gone,))
+        forgetting.start()
+        # It has to wait for the write: it is given the time.
+        forgetting.join(0.5)
         go.set()
-        other.join(30)
-        assert memory.ready(30)
-    assert not [one for one in written_after if second.encode() in one]
-    assert second.encode() not in _stored(tmp_path).read_bytes()
+        forgetting.join(30)
+        writing.join(30)
+        stored = _stored_bytes(tmp_path / "index")
+        assert b"violin" in stored
+        assert b"quincunx" not in stored
+        assert gone.encode() not in stored
 
 
-def test_forgetting_beside_a_rewrite_that_is_just_beginning(
+def test_forgetting_beside_a_write_that_is_just_beginning(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A call that has to wait for the background never meets a thread that has not begun."""
+    """A call that meets the background never meets a thread that has not begun."""
     monkeypatch.setattr(memories, "TAIL_LIMIT", 1)
     begun, failed = threading.Event(), []
 
@@ -242,21 +212,22 @@ def _assert_as_fresh(index: MemoryIndex, home: MemoryHome) -> None:
     fresh.close()
 
 
-def _file(home: MemoryHome) -> WordFile:
-    return WordFile(home.root / "index" / "words", "memories.words", f"/{READING}")
+def _keys(home: MemoryHome) -> set[str]:
+    """The memories with words on the disk."""
+    table = DocumentTable(home.root / "index", form=READING)
+    keys = {stored.key for stored in table.read()}
+    assert table.problem is None
+    table.close()
+    return keys
 
 
 def _assert_forgotten(home: MemoryHome, numbers: list[int], ids: list[str]) -> None:
-    """No file has the words or ids of what was forgotten, and there is no other file."""
-    segment = _file(home).open()
-    assert segment is not None
-    terms = [f"marked{number}x" for number in numbers]
-    assert not segment.holding(numbers_of(terms)).any()
-    files = sorted((home.root / "index" / "words").iterdir())
-    data = b"".join(one.read_bytes() for one in files)
+    """No file has the words or ids of what was forgotten."""
+    data = _stored_bytes(home.root / "index")
     assert not [number for number in numbers if f"marked{number}x".encode() in data]
     assert not [one for one in ids if one.encode() in data]
-    assert [one.name for one in files] == ["erase.lock", "memories.words"]
+    terms = [term_number(f"marked{number}x") for number in numbers]
+    assert not [one for one in terms if one.to_bytes(8, "little") in data]
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -291,71 +262,64 @@ def test_words_that_came_by_and_by_answer_as_those_at_once(home: MemoryHome, see
     _assert_as_fresh(index, home)
     index.close()
     _assert_forgotten(home, sorted(gone), list(gone.values()))
-    segment = _file(home).open()
-    assert segment is not None
-    assert set(segment.keys) - {""} == set(living.values())
+    assert _keys(home) == set(living.values())
     _assert_as_fresh(home.open_index(), home)
 
 
-class _KilledError(BaseException):
-    """The process ends here: nothing is cleaned up."""
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from anaphora import Memory
+from anaphora.index.file import IndexFile
+home, gone, at = sys.argv[1:]
+steps = iter(range(int(at), -2, -1))
+
+def step(statement):
+    if next(steps) == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+prepare = IndexFile._prepare
+def watched(file, *given):
+    file.db.set_trace_callback(step)
+    prepare(file, *given)
+IndexFile._prepare = watched
+
+memory = Memory.open(Path(home), embedder="hashing", warm=False)
+memory.remember("later tea")
+memory.forget(gone)
+memory._services().memory.index.settle()
+memory.close()
+"""
 
 
-def _kill_at(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """End the process before the given one of the steps that change what is on the disk."""
-    steps = itertools.count()
-
-    def killing(act: Any) -> Any:
-        def instead(*given: Any, **named: Any) -> Any:
-            if next(steps) == step:
-                raise _KilledError
-            return act(*given, **named)
-
-        return instead
-
-    for name in ("replace", "unlink"):
-        monkeypatch.setattr(Path, name, killing(getattr(Path, name)))
-    monkeypatch.setattr(Segment, "_overwrite", killing(Segment._overwrite))
-    monkeypatch.setattr(file, "write_columns", killing(write_columns))
-
-
-@pytest.mark.parametrize("while_writing", [True, False])
-def test_a_kill_between_any_two_steps(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, while_writing: bool
-) -> None:
-    """Killed while words are erased, or written anew, at any step: the next process answers right,
-    and leaves nothing of what was forgotten."""
-    for step in itertools.count():
-        root = tmp_path / str(step)
-        root.mkdir()
-        with memory_home(root) as home:
-            rng = random.Random(step)
-            ids = [_put(home, number, rng) for number in range(20)]
-            index = home.open_index()
-            _write(index)
-            home.erase(ids[3])
-            _put(home, 20, rng)
-            if while_writing:
-                index.sync()
-            _kill_at(step, monkeypatch)
-            try:
-                (index.settle if while_writing else index.sync)()
-                killed = False
-            except _KilledError:
-                killed = True
-            monkeypatch.undo()
-            again = home.open_index()
-            assert len(_found(again, home, "number")) == 20
-            _assert_as_fresh(again, home)
-            again.close()
-            _assert_forgotten(home, [3], [ids[3]])
-        if not killed:
-            assert step > (1 if while_writing else 8)
+@pytest.mark.skipif(os.name == "nt", reason="no SIGKILL there")
+def test_a_kill_between_any_two_statements(tmp_path: Path) -> None:
+    """Killed while words are written or erased, before any statement of the index: the next process
+    answers right, and leaves nothing of what was forgotten."""
+    with Memory.open(tmp_path / "whole", embedder="hashing", warm=False) as memory:
+        gone = memory.remember("the safe opens with xylograph").id
+        memory.remember_many(_texts(60))
+    for step in itertools.count(0, 3):
+        home = tmp_path / str(step)
+        shutil.copytree(tmp_path / "whole", home)
+        killed = subprocess.run(
+            [sys.executable, "-c", KILLED, str(home), gone, str(step)], check=False
+        ).returncode
+        with Memory.open(home, embedder="hashing", warm=False) as memory:
+            assert len(memory.recall("violin", mode="words", top_k=20).hits) == 7
+            if gone in {one.id for one in memory.list(limit=100)}:
+                memory.forget(gone)
+            assert not memory.recall("xylograph", mode="words").hits
+        stored = _stored_bytes(home / "index")
+        assert b"xylograph" not in stored
+        assert gone.encode() not in stored
+        if killed == 0:
+            assert step > 12
             return
 
 
 def test_what_is_forgotten_goes_from_what_another_process_wrote(home: MemoryHome) -> None:
-    """Who has an older file open erases what was forgotten from the newer one too."""
+    """Who reads of what was forgotten erases it, also where another process has written it."""
     rng = random.Random(2)
     ids = [_put(home, number, rng) for number in range(30)]
     one = home.open_index()
@@ -364,9 +328,7 @@ def test_what_is_forgotten_goes_from_what_another_process_wrote(home: MemoryHome
     _put(home, 30, rng)
     _write(other)
     home.erase(ids[4])
-    segment = _file(home).open()
-    assert segment is not None
-    assert ids[4] in segment.keys
+    assert ids[4] in _keys(home)
     one.sync()
     _assert_forgotten(home, [4], [ids[4]])
     for index in (home.open_index(), one, other):
@@ -450,7 +412,8 @@ def test_what_is_forgotten_while_it_is_read_is_not_written(
 
     monkeypatch.setattr(memories, "keep_reading", forget)
     assert home.index.read_ahead()
-    data = (home.root / "index" / "words" / "memories.words").read_bytes()
+    home.index.sync()
+    data = _stored_bytes(home.root / "index")
     assert not [number for number in (0, 1) if f"marked{number}x".encode() in data]
     assert _readings(home.index, ids) == ["", "", keep_reading("Locker 2 is red.")]
 
@@ -509,7 +472,6 @@ def test_memories_are_read_in_the_background(
         assert any(text.lower() in seen for text in texts)
         monkeypatch.setattr(memories, "_QUIET", 0)
         assert memory._services().memory.index._life.worker.wait(60)
-        memory.remember("The gate is shut.")
         after = ask(memory)
         assert not any(text.lower() in seen for text in texts)
     assert after == before

@@ -12,6 +12,7 @@ from tests.sqlite_driver import dbapi2
 
 from anaphora import NewTurn
 from anaphora.index.turns.ledger import TurnIndexFile
+from anaphora.index.words.documents import IndexedDocument
 
 from .conftest import Bench, facts
 
@@ -26,7 +27,6 @@ def test_what_one_embeds_the_other_has(bench: Bench) -> None:
     bench.store.extend("a", [NewTurn("user", f"number {n}") for n in range(30)])
     assert first.sync().embedded == 30
     assert second.sync().embedded == 0
-    first.settle(vectors=False)
     bench.store.append("a", "user", "number 30")
     assert second.sync().new_turns == 1
     assert first.sync().new_turns == 0
@@ -71,37 +71,23 @@ def test_a_turn_that_another_writes_while_words_are_read_counts_once(
     first, second = bench.index(), bench.index()
     bench.store.extend("a", [NewTurn("user", f"number {n}") for n in range(9)])
     first.sync()
-    read = TurnIndexFile.tokens
+    read = TurnIndexFile.words
     between: list[Callable[[], object]] = [
         lambda: bench.store.append("a", "user", "number 9 came late"),
         second.sync,
     ]
 
-    def after_another(self: TurnIndexFile, *span: int) -> list[tuple[int, int, str]]:
+    def after_another(self: TurnIndexFile, *span: int) -> dict[int, IndexedDocument]:
         while between:
             between.pop(0)()
         return read(self, *span)
 
     bench.store.append("a", "user", "words of thread a")
-    monkeypatch.setattr(TurnIndexFile, "tokens", after_another)
+    monkeypatch.setattr(TurnIndexFile, "words", after_another)
     first.sync()
     first.sync()
     assert between == []
     assert facts(first, QUERIES) == facts(bench.fresh(), QUERIES)
-
-
-def test_words_that_another_process_writes_are_not_waited_for(bench: Bench) -> None:
-    """A word index that somebody else is writing is left alone; words answer from memory."""
-    from filelock import FileLock
-
-    bench.store.extend("a", [NewTurn("user", f"number {n}") for n in range(60)])
-    index = bench.index()
-    with FileLock(bench.root / "index" / "words.lock"):
-        index.sync(embed="all")
-        assert not index.settle(vectors=False)
-        assert index.view().words(["number"]).all()
-    assert index.settle(vectors=False)
-    assert index.view().words(["number"]).all()
 
 
 READER = """

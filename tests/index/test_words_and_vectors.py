@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 from anaphora.index.turns.index import TurnIndex
-from anaphora.index.words.postings import MemoryPostings, score, term_number
+from anaphora.index.words import postings as module
+from anaphora.index.words.documents import document_of, term_number
+from anaphora.index.words.postings import MemoryPostings, score
 from anaphora.language.analyser import analyse, query_terms
 
 from .conftest import Bench
@@ -52,6 +54,12 @@ def by_text(index: TurnIndex, scores: np.ndarray, texts: list[str]) -> list[floa
     return [found[text] for text in texts]
 
 
+@pytest.fixture(params=[500, 60, 0], ids=["beside", "both", "in columns"])
+def late(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the words lie: beside the columns, half of them, or in columns."""
+    monkeypatch.setattr(module, "_LATE", request.param)
+
+
 @pytest.mark.internal
 def test_a_tail_that_grows_while_it_is_read_answers_as_it_was() -> None:
     """A posting that comes while scores are computed neither fails them nor shifts them."""
@@ -62,8 +70,8 @@ def test_a_tail_that_grows_while_it_is_read_answers_as_it_was() -> None:
             self.append((2, 1))
 
     postings = MemoryPostings()
-    postings.add(0, ["oak elm"])
-    postings.add(1, ["oak"])
+    postings.add(0, document_of((["oak", "elm"],)))
+    postings.add(1, document_of((["oak"],)))
     keys, scores = score(postings, {"oak": 1.0, "elm": 2.0}, 2.0)
     oak = term_number("oak", 0)
     postings._postings[oak] = Growing(postings._postings[oak])
@@ -72,17 +80,13 @@ def test_a_tail_that_grows_while_it_is_read_answers_as_it_was() -> None:
 
 
 @pytest.mark.promise("recall.own_words")
-@pytest.mark.parametrize("where", ["memory", "disk", "both"])
-def test_a_text_is_wholly_alike_to_itself(bench: Bench, where: str) -> None:
+@pytest.mark.usefixtures("late")
+def test_a_text_is_wholly_alike_to_itself(bench: Bench) -> None:
     """By words no turn is more alike to a question than the turn itself, and no other one is."""
     texts = filled(bench)
     index = bench.index()
-    if where == "both":
-        index.sync("a")
-        index.settle(vectors=False)
+    index.sync("a", embed="none")
     index.sync(embed="none")
-    if where == "disk":
-        index.settle(vectors=False)
     view = index.view()
     for text in dict.fromkeys(texts):
         terms = query_terms(text)
@@ -98,22 +102,17 @@ def test_a_text_is_wholly_alike_to_itself(bench: Bench, where: str) -> None:
 
 
 @pytest.mark.promise("index.tail")
-@pytest.mark.parametrize("where", ["memory", "disk", "both"])
-def test_words_score_as_bm25(bench: Bench, where: str) -> None:
-    """In memory, on disk, or in part here and there: the scores are those of BM25."""
+@pytest.mark.usefixtures("late")
+def test_words_score_as_bm25(bench: Bench) -> None:
+    """In columns, beside them, or in part here and there: the scores are those of BM25."""
     texts = filled(bench)
     index = bench.index()
-    if where == "both":
-        index.sync("a")
-        index.settle(vectors=False)
+    index.sync("a")
     index.sync()
-    if where == "disk":
-        index.settle(vectors=False)
     terms = query_terms("pine maple, ash or oaks")
     expected = plain_bm25(texts, terms)
     found = by_text(index, index.view().words(terms), texts)
-    # The average length is that of the part on disk: a little off when only half lies there.
-    assert found == pytest.approx(expected, rel=0.06 if where == "both" else 1e-4)
+    assert found == pytest.approx(expected, rel=1e-4)
 
 
 def test_a_view_stays_as_it_was(bench: Bench) -> None:

@@ -118,8 +118,7 @@ def test_a_section_index_that_was_lost_is_made_again_by_using_it(
         live(memory, root, script, clock)
         assert memory.ready(60)
         before = said(memory)
-    folder = tmp_path / "home" / "index" / "default" / "context" / "words"
-    (folder / "sections.words").unlink()
+    (tmp_path / "home" / "index" / "default" / "context" / "words.sqlite").unlink()
     with opened(tmp_path / "home", clock) as memory:
         assert said(memory) == before
         if way == "ready":
@@ -141,7 +140,7 @@ def test_a_broken_section_index_is_made_again(
         live(memory, root, script, clock)
         assert memory.ready(60)
         before = said(memory)
-    words = tmp_path / "home" / "index" / "default" / "context" / "words" / "sections.words"
+    words = tmp_path / "home" / "index" / "default" / "context" / "words.sqlite"
     words.write_bytes(words.read_bytes()[:40] if damage == "cut" else os.urandom(64))
     with opened(tmp_path / "home", clock) as memory:
         (check,) = looked_at(memory)["section index"]

@@ -24,7 +24,7 @@ from anaphora.store.escaping import escape, unescape
 from anaphora.store.filters import parse
 from anaphora.store.hashing import hash_text
 from anaphora.store.records.ids import RecordIds
-from anaphora.store.records.store import ENDLESS, Records, short_line
+from anaphora.store.records.store import Records
 from anaphora.store.records.vectors import RecordVectors, VectorRow
 
 pytestmark = pytest.mark.internal
@@ -187,34 +187,6 @@ def test_following_by_number_gives_the_present(truth: Database, open_again: Open
         follow(limit=round_ % 3 + 1)
         assert known == {r.id: r for r in records.list(limit=999, history=True)}
     assert follower.changed_since(seen) == ()
-
-
-def test_short_texts_say_what_short_rows_say(truth: Database) -> None:
-    """On both databases the texts of a span of numbers are the lines of its rows, in order."""
-    records = Records(truth, "default")
-    assert records.short_texts(-1, 10**6) == ("", "")
-    ids = keep(
-        records,
-        NewMemory("one"),
-        NewMemory("two", type="episodic", expires_at=NOW + timedelta(days=3)),
-        NewMemory("three", path="a.path"),
-        NewMemory("three again", path="a.path"),
-    )
-    with records.change() as work:
-        work.load(ids=ids[:1])
-        work.hide(ids[0], NOW)
-    (rows,) = records.short_rows()
-    assert {row[0] for row in rows} == {*ids}
-    lines = []
-    for _, seq, kind, *numbers, until, expires, forgotten in rows:
-        ends = (ENDLESS if end is None else end for end in (until, expires))
-        lines.append(short_line((seq, *numbers, *ends), kind, forgotten=forgotten is not None))
-    assert records.short_texts(-1, 10**6) == (",".join(r[0] for r in rows), ",".join(lines))
-    assert lines[-1].endswith(" forgotten")
-    first, second = rows[0][1], rows[1][1]
-    assert records.short_texts(first, second) == (rows[1][0], lines[1])
-    (found,) = records.short_rows(first, second)
-    assert found == [rows[1]]
 
 
 @pytest.mark.promise("vectors.truth")

@@ -70,12 +70,12 @@ class IndexLife:
         self.directory = directory
         self.lock = threading.RLock()
         self.worker = Background(name, self.lock)
-        self.cut_short = threading.Event()
-        """Set while words that are being rewritten in the background would be forgotten ones."""
         self.seq = -1
         """The number of the database that was read last; -1: none, or it is to be read again."""
+        self.upto = -1
+        """The number up to which all that is being read, or was read, is known."""
         self.closed = False
-        self._cutting, self._ending = threading.Lock(), threading.Lock()
+        self._ending = threading.Lock()
         self._ensure_open, self._mend, self._do_without = ensure_open, mend, do_without
         self._finish, self._let_go = finish, let_go
         self.background = background
@@ -120,6 +120,7 @@ class IndexLife:
             if version == self.seq:
                 return 0
             since = self.seq if 0 <= self.seq < version else -1
+            self.upto = version
             changed_count = read(since)
             # Changes committed after `version` was read are read again next time.
             self.seq = version
@@ -158,15 +159,6 @@ class IndexLife:
     def begin(self, work: Callable[[], None]) -> bool:
         """Run `work` in the background; False if other work is running or it must not."""
         return self.background and self.worker.begin(work)
-
-    def end_rewrite(self) -> None:
-        """End a rewrite that is running in the background: it began with words forgotten since."""
-        with self._cutting:
-            self.cut_short.set()
-            try:
-                self.worker.wait()
-            finally:
-                self.cut_short.clear()
 
     # The end.
 

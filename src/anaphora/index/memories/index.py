@@ -7,12 +7,9 @@ torn at any time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from datetime import datetime
-from functools import partial
-from itertools import chain
 from pathlib import Path
 from threading import Event
 from typing import Final, TypeVar
@@ -20,22 +17,20 @@ from typing import Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.errors import AnaphoraError, SealChanged
+from anaphora.errors import AnaphoraError
 from anaphora.index.life_cycle import IndexLife
 from anaphora.index.memories.filters import MemoryFilters
 from anaphora.index.memories.links import MemoryLinks
 from anaphora.index.memories.rows import NEVER, MemoryRows, Moment
-from anaphora.index.memories.snapshot import RowsSnapshot, SnapshotFile
 from anaphora.index.memories.state import Candidates, MemoryQuery, MemoryState
 from anaphora.index.memories.vectors import MemoryVectors
 from anaphora.index.memories.words import MemoryWords
 from anaphora.index.rows import CURRENT, GONE
 from anaphora.index.vectors.ann import ANN_ERRORS
-from anaphora.index.words.documents import document_in_language
-from anaphora.index.words.file import WordFile, WordPlan
+from anaphora.index.words.documents import IndexedDocument, analyse_text
 from anaphora.index.words.index import WordIndex, best_of
 from anaphora.index.words.lookup import Word
-from anaphora.index.words.writing import IndexedDocument
+from anaphora.index.words.table import DocumentTable, StoredDocument
 from anaphora.rank.statements import READING, keep_reading
 from anaphora.settings import EXACT_CAP
 from anaphora.store.crypto.index import CLEAR_INDEX, IndexSealer
@@ -51,20 +46,20 @@ from anaphora.values.memories import MemoryRecord
 TAIL_LIMIT = 500
 """Texts with words in memory only before they are written to disk."""
 
-TAIL_SHARE: Final = 64
-"""At least 1/TAIL_SHARE of all texts are written at once: a write copies all words on disk."""
-
 MUCH: Final = 20_000
-"""More texts are written before the first answer: as postings, a million fill gigabytes."""
+"""Texts that are read ahead at once."""
 
-WORTH_KEEPING: Final = 2_000
-"""Memories from which their columns are written on closing: fewer are read in 6 ms."""
+ERASING: Final = 2.0
+"""Seconds in which others let go of the words on disk, before these are removed instead."""
 
-UNREAD_SHARE: Final = 8
-"""Columns are written again if opening had to read more than 1/UNREAD_SHARE from the database."""
+_SURE: Final = 16
+"""Of the newest memories on disk so many are made again when it is opened, to be sure of it."""
 
 _READ_AT_ONCE: Final = 8
 """Memories that are read in the background between two rests: some 2 ms, which a call waits."""
+
+_WRITTEN_AT_ONCE: Final = 64
+"""Documents that are written in the background between two calls: some 2 ms."""
 
 _REST: Final = 0.01
 """Seconds of a rest, in which calls go on."""
@@ -72,8 +67,8 @@ _REST: Final = 0.01
 _QUIET: Final = 50
 """Rests without a change before it begins: an import is not slowed down."""
 
-_TAIL_AT_CLOSE = 100
-_STEP = 4096
+_TAIL_AT_CLOSE = 50
+_STEP = 1024
 # Of so many memories that have all words of a text, it is quicker to look at the texts of all.
 _MANY = 400
 ResultT = TypeVar("ResultT")
@@ -104,33 +99,23 @@ class MemoryIndex:
         self._title_of = title_of
         self._records = records
         self._term_of = sealer.token_key if sealer.sealed else None
-        words = directory / "words"
-        self._file = WordFile(
-            words,
-            "memories.words",
-            f"/{READING}{sealer.mark}",
-            records.sealer.check,
-            lambda since: chain(
-                (record_id for _, record_id in records.tombstones_since(since)),
-                (record.id for record in chain.from_iterable(self._changed_since(since))),
-            ),
-        )
-        self._snapshot = SnapshotFile(directory / "rows.bin", sealer)
-        # The snapshot on disk as last known, without its columns.
-        self._known_snapshot = RowsSnapshot()
+        self._table = DocumentTable(directory, sealer, READING, records.sealer.check)
         self._state = MemoryState(
             records,
             MemoryRows(),
             MemoryFilters(),
-            self._make_words(),
+            MemoryWords(WordIndex(self._table, self._term_of)),
             MemoryVectors(directory / "ann", vectors, embedder, cap),
         )
         self._is_reading = Event()
+        # Up to which number of the database all that was forgotten has left the disk.
+        self._purged = -1
         self._life = IndexLife(
             "anaphora-memory-index",
             directory,
             mend=self._lose_ann,
             finish=self._finish,
+            let_go=self._table.close,
             background=background,
         )
 
@@ -145,32 +130,31 @@ class MemoryIndex:
         )
 
     def _caught_up(self, since: int) -> None:
-        if since < 0 and self._life.background and self._state.words.index.waiting > MUCH:
-            self._write_words()
-        if self._is_due() or (since < 0 and len(self._find_unread()) > TAIL_LIMIT):
+        if self._is_due() or (since < 0 and len(self._find_unread(TAIL_LIMIT)) >= TAIL_LIMIT):
             self._life.begin(self._work_in_background)
 
     def _open(self) -> int:
         """Read everything: on the first query, or if the database was restored from a backup."""
         state = self._state
         state.rows = MemoryRows()
-        stored_snapshot = self._snapshot.read()
-        state.rows.load(self._records, stored_snapshot)
-        self._known_snapshot = replace(stored_snapshot, columns={})
-        if not stored_snapshot.blocks or self._records.tombstones_since(stored_snapshot.seq, 1):
-            self._lose_snapshot()
+        state.rows.load(self._records)
         state.filters.forget()
-        state.words = self._make_words()
-        self._file.tidy(self._life.writing)
+        state.words = MemoryWords(WordIndex(self._table, self._term_of))
         words = state.words.index
-        words.open(state.rows.row, self._records.version())
-        for records in self._changed_since(-1 if words.segment is None else words.segment.upto):
-            for record in records:
-                row = state.rows.row(record.id)
-                if row >= 0:
-                    words.put(row, self._document(record))
-        self._put_missing()
+        words.open(state.rows.row, state.rows.marks())
         words.purge()
+        rows = np.flatnonzero(state.rows.column("state") != GONE)
+        missing = words.find_missing(rows).tolist()
+        newest = np.setdiff1d(rows, missing)
+        newest = newest[np.argsort(state.rows.column("seq")[newest])][-_SURE:]
+        if self._put_words(self._records.many([state.rows.ids[row] for row in newest]).values()):
+            # A database that was put back has gone on otherwise: any of them may be another one.
+            missing = rows.tolist()
+        for first in range(0, len(missing), _STEP):
+            ids = [state.rows.ids[row] for row in missing[first : first + _STEP]]
+            self._put_words(self._records.many(ids).values())
+            if len(missing) > TAIL_LIMIT and self._life.background:
+                self._write_words()
         state.vectors.load(state.rows)
         self._take_links(-1)
         return len(state.rows)
@@ -187,24 +171,34 @@ class MemoryIndex:
             self._state.links.put(self._state.rows, written.links)
             self._state.vectors.take(self._state.rows, written)
             self._purge_files()
-            self._life.seq = written.after
+            self._life.seq = self._life.upto = written.after
             self._settle_if_due()
 
     def _index_records(self, records: Sequence[MemoryRecord]) -> None:
         state = self._state
-        rows = state.rows.put_records(records)
+        state.rows.put_records(records)
         state.filters.changed(state.rows, records)
-        for row, record in zip(rows, records, strict=True):
-            state.words.index.put(row, self._document(record))
+        self._put_words(records)
+
+    def _put_words(self, records: Collection[MemoryRecord]) -> int:
+        """Index the words of memories; of how many known ones these changed."""
+        records = [record for record in records if self._state.rows.row(record.id) >= 0]
+        rows = self._state.rows.rows([record.id for record in records])
+        return self._state.words.index.put_all(
+            {
+                row: StoredDocument(record.id, mark, self._analyse(record))
+                for record, row, mark in zip(
+                    records, rows.tolist(), self._state.rows.marks(rows).tolist(), strict=True
+                )
+            }
+        )
 
     def _settle_if_due(self) -> None:
         if self._is_due():
             self._life.begin(self._work_in_background)
 
     def _is_due(self) -> bool:
-        words = self._state.words.index
-        room = max(TAIL_LIMIT, words.count // TAIL_SHARE)
-        return words.waiting > room or self._state.vectors.due()
+        return self._state.words.index.due > TAIL_LIMIT or self._state.vectors.due()
 
     def _take_changes(self, since: int) -> int:
         state, changed_count = self._state, 0
@@ -212,13 +206,11 @@ class MemoryIndex:
             changed_count += len(records)
             self._index_records(records)
         tombstones = self._records.tombstones_since(since)
-        if tombstones:
-            self._lose_snapshot()
         for seq, record_id in tombstones:
             row = state.rows.delete(record_id, seq)
             if row >= 0:
                 changed_count += 1
-                state.words.index.drop(row)
+                state.words.index.drop(row, record_id)
                 state.vectors.drop(row)
         # Deleted ones that came back since are without the links that they had.
         came_back = any(state.rows.row(record_id) >= 0 for _, record_id in tombstones)
@@ -235,7 +227,7 @@ class MemoryIndex:
             self._state.links.put(self._state.rows, self._records.links_since(since, CLOSENESS))
 
     def _purge_files(self) -> None:
-        """Remove deleted and replaced memories from the disk."""
+        """Remove deleted memories from the disk, unless it is in use there."""
         self._state.words.index.purge()
         self._state.vectors.purge(self._state.rows)
 
@@ -261,7 +253,7 @@ class MemoryIndex:
     def readings_of(self, record_ids: Sequence[str]) -> list[str]:
         """What was read of each memory (`keep_reading`), "" where that is not on disk."""
         with self._life.lock:
-            return self._state.words.index.readings_of(self._state.rows.rows(record_ids))
+            return self._table.readings(record_ids)
 
     def fetch(self, query: MemoryQuery, record_ids: Collection[str]) -> Candidates:
         """Those of these memories that may be shown, scored for `query`, however far they are."""
@@ -285,14 +277,14 @@ class MemoryIndex:
     def with_text(self, text: str) -> tuple[str, ...]:
         """The ids of all memories, past ones too, with exactly this text."""
 
-        terms = set(document_in_language("", text, self._term_of).texts[0].split())
+        terms = analyse_text(text, self._term_of).terms
 
         def find() -> list[str]:
             rows = self._state.words.index.with_all(terms)
             return [self._state.rows.ids[row] for row in rows.tolist()]
 
         ids = self._answer(find)
-        if not terms or len(ids) > _MANY:
+        if not len(terms) or len(ids) > _MANY:
             return self._records.with_text(text)
         records = self._records.many(ids).values()
         return tuple(sorted(record.id for record in records if record.text == text))
@@ -410,7 +402,7 @@ class MemoryIndex:
 
         `vectors`: also move vectors beyond the cap to LanceDB.
         """
-        is_settled = self._write_words()
+        is_settled = self._life.use(self._write_words)
         if vectors and self._state.vectors.over_cap():
             is_settled = self._write_vectors() and is_settled
         return is_settled
@@ -421,29 +413,36 @@ class MemoryIndex:
         False if there is more to read, or something changed before it was done.
         """
         with self._life.lock:
-            rows, seq, unread = self._state.rows, self._life.seq, self._find_unread()
-        readings: dict[str, str] = {}
+            seq, unread = self._life.seq, self._find_unread(MUCH)
         for at in range(0, len(unread), _READ_AT_ONCE):
             if self._is_ending(_REST):
                 return True
             if self._life.seq != seq:
                 return False
-            ids = [rows.ids[row] for row in unread[at : at + _READ_AT_ONCE]]
-            readings |= {
+            records = self._records.many(unread[at : at + _READ_AT_ONCE])
+            readings = dict.fromkeys(unread[at : at + _READ_AT_ONCE], "") | {
                 record.id: keep_reading(record.text)
-                for record in self._records.many(ids).values()
+                for record in records.values()
                 if not quotes_recalled(record.text)
             }
-        is_written = bool(readings) and self._write_words(readings)
-        return not is_written or len(unread) < MUCH
+            with self._life.lock:
+                if not self._table.keep_readings(readings):
+                    return True
+        return len(unread) < MUCH
 
     def purge(self) -> None:
         """Catch up with the database; on return, forgotten words have left the files.
 
-        A running write is stopped: it may have begun with such words.
+        Raises `StoreError` if the disk refuses.
         """
-        self._life.end_rewrite()
-        self.sync()
+        with self._life.held():
+            self.sync()
+            # Another process may just be writing one that this one has never seen.
+            tombstones = self._records.tombstones_since(self._purged)
+            rows, words = self._state.rows, self._state.words.index
+            words.forget(key for _, key in tombstones if rows.row(key) < 0)
+            words.purge(ERASING)
+            self._purged = self._life.seq
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until all that is due is written; False if it takes longer than `timeout` seconds.
@@ -465,37 +464,8 @@ class MemoryIndex:
 
     def _finish(self) -> None:
         with self._life.lock:
-            words, rows = self._state.words.index, self._state.rows
-            are_words_worth = words.waiting > _TAIL_AT_CLOSE
-            count = rows.known()
-            # Whether the next opening would have much to read without the columns.
-            is_snapshot_worth = (
-                count >= WORTH_KEEPING and rows.unread(self._known_snapshot) * UNREAD_SHARE > count
-            )
-        if are_words_worth:
-            self._write_words()
-        if is_snapshot_worth:
-            self._write_snapshot()
-
-    def _write_snapshot(self) -> None:
-        def end(snapshot: RowsSnapshot, _: bool) -> bool:
-            # A process that forgets a memory removes the snapshot that exists by then; one
-            # forgotten while this was written is found here.
-            with suppress(AnaphoraError):
-                if not self._records.tombstones_since(snapshot.seq, 1):
-                    return True
-            self._lose_snapshot()
-            return False
-
-        def begin() -> RowsSnapshot:
-            return self._state.rows.snapshot(self._life.seq)
-
-        self._life.write("rows", begin, self._snapshot.write, end)
-
-    def _lose_snapshot(self) -> None:
-        """Remove the snapshot: no trace of a forgotten memory may stay on disk, even its time."""
-        self._snapshot.remove()
-        self._known_snapshot = RowsSnapshot()
+            if self._state.words.index.due > _TAIL_AT_CLOSE:
+                self._write_words()
 
     def _work_in_background(self) -> None:
         # If it cannot be written, memory answers, and a later change tries again.
@@ -503,15 +473,22 @@ class MemoryIndex:
             while not self._is_ending():
                 self._is_reading.clear()
                 if self._is_due():
-                    self.settle(vectors=self._state.vectors.due())
-                if self._is_due() or not self._find_unread():
+                    self._write_in_steps()
+                    if self._state.vectors.due():
+                        self._write_vectors()
+                if self._is_due() or not self._find_unread(1):
                     break
                 self._is_reading.set()
-                if self._wait_for_quiet():
-                    with self._life.writing("readings") as is_alone:
-                        if not is_alone or self.read_ahead():
-                            break
+                if self._wait_for_quiet() and self.read_ahead():
+                    break
         self._is_reading.clear()
+
+    def _write_in_steps(self) -> None:
+        """Write the words that are due, and let calls go on in between."""
+        while not self._is_ending():
+            with self._life.held():
+                if not self._write_words(_WRITTEN_AT_ONCE) or not self._state.words.index.due:
+                    return
 
     def _wait_for_quiet(self) -> bool:
         """Wait until nothing changes for a while; False if writing is due or the end comes."""
@@ -524,67 +501,30 @@ class MemoryIndex:
 
     def _is_ending(self, rest: float = 0.0) -> bool:
         """Whether the background is to end at once, after a rest of so many seconds."""
-        return self._life.worker.stopping.wait(rest) or self._life.cut_short.is_set()
+        return self._life.worker.stopping.wait(rest)
 
-    def _find_unread(self) -> list[int]:
-        """The rows on disk that are to be read next. In a sealed home no words are on disk."""
+    def _find_unread(self, limit: int) -> list[str]:
+        """Up to so many memories on disk that are to be read next; none in a sealed home, which
+        keeps no words there."""
         with self._life.lock:
-            rows = self._state.words.index.find_unread()[: MUCH if self._term_of is None else 0]
-        unread: list[int] = rows.tolist()
-        return unread
+            return self._table.unread(limit) if self._term_of is None else []
 
-    def _write_words(self, readings: Mapping[str, str] | None = None) -> bool:
-        plan = partial(self._plan_words, readings or {})
-        return self._life.write(
-            "words",
-            plan,
-            lambda plan: self._file.write(plan, self._life.cut_short.is_set),
-            self._open_written,
-        )
+    def _write_words(self, limit: int | None = None) -> bool:
+        return self._state.words.index.write(self._list_changed, limit)
 
-    def _plan_words(self, readings: Mapping[str, str]) -> WordPlan | bool:
-        words, on_disk = self._state.words.index, self._file.open()
-        if on_disk is not None and (
-            words.segment is None or on_disk.generation != words.segment.generation
-        ):
-            # Another process has written meanwhile.
-            self._open_written()
-        is_worth = words.waiting or readings or (on_disk is None and words.count)
-        by_row = {self._state.rows.row(record_id): line for record_id, line in readings.items()}
-        return words.plan(self._life.seq, by_row) if is_worth else True
+    def _list_changed(self) -> Iterator[str]:
+        """The memories that were changed or deleted since this process has read them."""
+        since = self._life.upto
+        yield from (record_id for _, record_id in self._records.tombstones_since(since))
+        for rows in self._records.short_rows(since):
+            yield from (str(row[0]) for row in rows)
 
-    def _open_written(self, *_: object) -> bool:
-        """Answer from the words on disk; False if they cannot be read."""
-        words = self._state.words.index
-        is_readable = words.open(self._state.rows.row, self._life.seq)
-        with suppress(SealChanged):
-            self._put_missing()
-        words.purge()
-        return is_readable
-
-    def _read_records(self, ids: Sequence[str]) -> Iterator[Sequence[MemoryRecord]]:
-        for at in range(0, len(ids), _STEP):
-            yield tuple(self._records.many(ids[at : at + _STEP]).values())
-
-    def _put_missing(self) -> None:
-        """Index words that are missing on disk: they were in parts with forgotten memories."""
-        rows, words = self._state.rows, self._state.words.index
-        missing = words.find_missing(np.flatnonzero(rows.column("state") != GONE))
-        for record in chain.from_iterable(
-            self._read_records([rows.ids[row] for row in missing.tolist()])
-        ):
-            words.put(rows.row(record.id), self._document(record))
-
-    def _document(self, record: MemoryRecord) -> IndexedDocument:
-        title = self._title_of(record)
+    def _analyse(self, record: MemoryRecord) -> IndexedDocument:
         # Not in its own zone, which is not stored: an index that is made again has the same days.
         told_at = in_shown_zone(record.created_at)
-        return document_in_language(
-            record.id, record.text, self._term_of, title=title, told_at=told_at
+        return analyse_text(
+            record.text, self._term_of, title=self._title_of(record), told_at=told_at
         )
-
-    def _make_words(self) -> MemoryWords:
-        return MemoryWords(WordIndex(self._file, self._term_of))
 
     def _write_vectors(self) -> bool:
         def write(upto: int) -> bool:

@@ -14,15 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.errors import Unreadable
-from anaphora.index.memories.snapshot import BLOCK, RowsSnapshot, SnapshotBlock, digest_of
-from anaphora.index.rows import CURRENT, GONE, PAST, KeyedRows
+from anaphora.index.rows import CURRENT, PAST, KeyedRows
 from anaphora.store.codecs import DAMAGE, readable, to_micros
-from anaphora.store.records.store import ENDLESS, Records, short_line
+from anaphora.store.records.store import ENDLESS, Records
 from anaphora.values.memories import MemoryRecord
 
 TYPES: Final = ("episodic", "semantic", "procedural")
 NEVER: Final = ENDLESS
 """A time that never comes: no end, no expiry."""
+
+_SPREAD: Final = 0x9E3779B97F4A7C15 - (1 << 64)
 
 _CODES = {name: code for code, name in enumerate(TYPES)}
 # An unknown type ages as most memories do.
@@ -56,54 +57,24 @@ class MemoryRows(KeyedRows):
     def __init__(self) -> None:
         super().__init__(dict.fromkeys(_NUMBERS, np.int64))
 
-    def load(self, records: Records, snapshot: RowsSnapshot) -> None:
-        """Load every memory of the namespace, without texts, to open the index.
-
-        Blocks of `snapshot` are used if their rows in the database are as they were when it was
-        written.
-        """
-        since, begins = -1, snapshot.begins()
-        for block, first_row, end in zip(snapshot.blocks, begins, begins[1:], strict=False):
-            ids, lines = records.short_texts(since, block.upto)
-            keys = ids.split(",")
-            if len(keys) == block.count and digest_of(ids, lines) == block.digest:
-                columns = snapshot.columns.items()
-                self.put_rows(keys, {name: values[first_row:end] for name, values in columns})
-            else:
-                self._load(records, since, block.upto)
-            since = block.upto
-        self._load(records, since)
-
-    def _load(self, records: Records, since: int, upto: int = NEVER) -> None:
-        for rows in records.short_rows(since, upto):
+    def load(self, records: Records) -> None:
+        """Load every memory of the namespace, without texts, to open the index."""
+        for rows in records.short_rows():
             try:
                 self._put_stored(rows)
             except DAMAGE:
                 self._put_stored(list(readable(rows, _sound)))
 
-    def snapshot(self, seq: int) -> RowsSnapshot:
-        """All rows at number `seq` of the database, for the next opening."""
-        rows = np.flatnonzero(self.column("state") != GONE)
-        rows = rows[np.argsort(self.column("seq")[rows])]
-        names = ("seq", *_NUMBERS, "state")
-        columns = {name: self.column(name)[rows] for name in names}
-        blocks = []
-        for start in range(0, len(rows), BLOCK):
-            block_rows = slice(start, start + BLOCK)
-            ids = [self.ids[row] for row in rows[block_rows].tolist()]
-            block = {name: columns[name][block_rows] for name in names}
-            types = [TYPES[code] for code in block["type"].tolist()]
-            past = (block["state"] == PAST).tolist()
-            numbers = (block[name].tolist() for name in ("seq", *_NUMBERS[1:]))
-            cells = zip(zip(*numbers, strict=True), types, past, strict=True)
-            lines = [short_line(row, kind, forgotten=forgotten) for row, kind, forgotten in cells]
-            digest = digest_of(",".join(ids), ",".join(lines))
-            blocks.append(SnapshotBlock(int(columns["seq"][block_rows][-1]), len(ids), digest))
-        return RowsSnapshot(seq, tuple(blocks), columns)
+    def marks(self, rows: NDArray[np.int64] | slice = slice(None)) -> NDArray[np.int64]:
+        """For each of these rows a number that is another one when the memory changes.
 
-    def unread(self, snapshot: RowsSnapshot) -> int:
-        """How many rows an opening would have to read from the database beside `snapshot`."""
-        return self.known() - snapshot.standing(self.column("seq")[self.column("state") != GONE])
+        The number of the database alone comes again where it is put back and goes on.
+        """
+        marks = self.column("seq")[rows]
+        for name in ("created", "reinforced_at", "count"):
+            # An odd factor loses no bit (Knuth's multiplicative hashing).
+            marks = marks * np.int64(_SPREAD) + self.column(name)[rows]
+        return marks
 
     def _put_stored(self, rows: Sequence[tuple[Any, ...]]) -> None:
         if not rows:

@@ -16,9 +16,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from anaphora.index.words.documents import numbers_of
 from anaphora.index.words.index import WordIndex
 from anaphora.index.words.lookup import Lookup, Word, look_up
-from anaphora.index.words.postings import WordStatistics, numbers_of, sum_by_row
+from anaphora.index.words.postings import WordStatistics, sum_by_row
 
 LEAST_DOCUMENTS: Final = 1000
 """IDF is computed as for at least so many memories: among three, every word is rare."""
@@ -165,7 +166,6 @@ def _weights(lookup: Lookup) -> dict[str, float]:
 def _share(scores: Shares, mass: float) -> Shares:
     """BM25 as a share of an IDF mass: 1 for a text of average length with all words.
 
-    Rounded, because a segment adds in single precision: a share must not depend on where a text
-    is stored.
+    Rounded, because the order in which texts came must not decide between equals.
     """
     return np.minimum(np.round(scores / mass, 5), 1.0) if mass else np.zeros(len(scores))

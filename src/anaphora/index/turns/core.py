@@ -19,32 +19,16 @@ from anaphora.index.life_cycle import ROUNDS, IndexLife
 from anaphora.index.maintenance import IndexBusy, IndexLost
 from anaphora.index.turns.folder import IndexFolder
 from anaphora.index.turns.ledger import MAX_ATTEMPTS, TurnIndexFile
-from anaphora.index.turns.records import AnnCheckpoint, IndexChange, Indexed, TurnWordsMeta
+from anaphora.index.turns.records import AnnCheckpoint, IndexChange, Indexed
 from anaphora.index.turns.source import ThreadSource
 from anaphora.index.turns.state import State
 from anaphora.index.turns.vectors import STEP_AT_CLOSE, OpenLedger, TurnAnn
-from anaphora.index.words.segment import WORD_INDEX_ERRORS
-
-TAIL_LIMIT = 500
-"""Rows with words in memory only before they are written; with more, opening takes longer."""
 
 READ_ANYWAY = 32
 """Threads that are always read, however little time a call has."""
 
-TAIL_AT_CLOSE = 50
-"""The same for a process that ends: reading a handful of rows again is faster than writing."""
-
 _TRANSACTION = 2_000
 _RETRY_SECONDS = 30.0
-
-
-class _TurnWordPlan(NamedTuple):
-    """Words to append to `base`; the index file had the words `seen` and this epoch."""
-
-    seen: TurnWordsMeta
-    epoch: int
-    base: TurnWordsMeta
-    rows: list[tuple[int, int, str]]
 
 
 class _VectorPlan(NamedTuple):
@@ -98,7 +82,7 @@ class IndexCore:
         """Close the file; the next use opens it again."""
         ledger, self.file.ledger = self.file.ledger, None
         if ledger is not None:
-            ledger.close()
+            ledger.file.close()
 
     def discard(self) -> None:
         """Delete the index, including vectors; the next use makes it anew."""
@@ -111,7 +95,7 @@ class IndexCore:
         """Remove a torn file: a missing one is just opened anew."""
         if isinstance(error, IndexLost):
             ledger = self.file.ledger
-            torn = ledger is None or ledger.current()
+            torn = ledger is None or ledger.file.current()
             self.let_go()
             if not torn or self.home.discard():
                 return
@@ -128,10 +112,10 @@ class IndexCore:
     def open_ledger(self) -> TurnIndexFile:
         """The open ledger of the file now at the path. The caller holds the lock."""
         ledger = self.file.ledger
-        if ledger is not None and ledger.current():
+        if ledger is not None and ledger.file.current():
             # A disk that could not be written is tried again from time to time.
             retry_due = time.monotonic() - self._opened_at > _RETRY_SECONDS
-            if ledger.on_disk or self.waiting or not retry_due:
+            if ledger.file.on_disk or self.waiting or not retry_due:
                 return ledger
         self.let_go()
         self._opened_at = time.monotonic()
@@ -157,23 +141,27 @@ class IndexCore:
         self.file.ledger = ledger
         self.state = self._empty()
         self.state.unsaved = unsaved_vectors
-        self._seen_outside = ledger.outside_version()
+        self._seen_outside = ledger.file.outside_version()
         self.state.absorb(ledger)
         self.state.view()
         point = self.state.point
         assert point is not None
         self.life.seq, self._noted = point.notes, set()
-        if ledger.on_disk:
-            with self.life.writing("words") as is_locked:
-                if is_locked:
-                    self.home.remove_words_but(point.words.generation)
+        if ledger.file.on_disk:
             with self.life.writing("ann") as is_locked:
                 if is_locked:
                     self.home.remove_ann_but(ledger.ann_embedders())
 
     def _empty(self) -> State:
         home = self.home
-        return State(home.open_words, self.dimensions, home.sealer.token_key, self.ann)
+        return State(self._read_forms, self.dimensions, home.sealer.token_key, self.ann)
+
+    def _read_forms(self) -> list[str]:
+        """The words as written of all rows of the file; none of one that is gone."""
+        with suppress(IndexLost, IndexBusy), self.life.lock:
+            if self.file.ledger is not None:
+                return self.file.ledger.forms()
+        return []
 
     def sync_threads(self, conversation_id: str | None) -> int:
         """Bring the index up to date with one thread, or with all; how many turns are new.
@@ -218,9 +206,9 @@ class IndexCore:
 
     def _absorb_outside(self) -> None:
         ledger = self.open_ledger()
-        if ledger.wants_purge:
-            ledger.purge()
-        version = ledger.outside_version()
+        if ledger.file.wants_purge:
+            ledger.file.purge()
+        version = ledger.file.outside_version()
         if version != self._seen_outside or self.ann.failed:
             self.state.absorb(ledger)
             self._seen_outside = version
@@ -294,10 +282,8 @@ class IndexCore:
         assert state.point is not None
         if any(change.dropped for change in changes):
             # Forgotten turns must leave the disk at once.
-            if not state.point.words.generation:
-                self.home.remove_words_but("")
             self.home.remove_ann_but(ledger.ann_embedders())
-        if ledger.on_disk:
+        if ledger.file.on_disk:
             self.unwritable = ""
         return True
 
@@ -342,55 +328,21 @@ class IndexCore:
             raise IndexLost("texts are missing")
         return texts
 
-    def words_due(self, limit: int = TAIL_LIMIT) -> bool:
-        """Whether words should be written to disk: more than `limit` rows are in memory only."""
-        ledger, state = self.file.ledger, self.state
-        if ledger is None or not ledger.on_disk:
-            return False
-        return state.postings.count > limit or state.words_wanting
-
     def settle(self, *, vectors: bool = True) -> bool:
         """Write what is only in memory; see `TurnIndex.settle`."""
-        if not self.life.use(lambda: self.open_ledger().on_disk):
+        if not self.life.use(lambda: self.open_ledger().file.on_disk):
             return False
-        # If the rows change meanwhile, the words are written once more.
-        is_settled = any(self._write_words() for _ in range(2))
-        if vectors and self.ann.writable():
-            is_settled = self.write_vectors() and is_settled
-        return is_settled
+        return self.write_vectors() if vectors and self.ann.writable() else True
 
-    def _write_words(self) -> bool:
-        def begin() -> _TurnWordPlan | bool:
-            ledger, state = self.open_ledger(), self.state
-            state.absorb(ledger)
-            assert state.point is not None
-            words = state.point.words
-            base = TurnWordsMeta()
-            with suppress(*WORD_INDEX_ERRORS):
-                self.home.open_words(words)
-                base = words
-            rows = ledger.tokens(base.upto)
-            if not rows and not words.generation:
-                state.drop_segment(ledger)
-            return _TurnWordPlan(words, state.point.epoch, base, rows) if rows else True
-
-        def end(plan: _TurnWordPlan, words: TurnWordsMeta) -> bool:
-            ledger, is_set = self.open_ledger(), False
-            with suppress(IndexBusy):
-                is_set = ledger.set_words(words, seen=plan.seen, epoch=plan.epoch)
-            self.home.remove_words_but(words.generation if is_set else "")
-            if is_set:
-                self.state.absorb(ledger)
-            return is_set
-
-        return self.life.write(
-            "words", begin, lambda plan: self.home.write_words(plan.base, plan.rows), end
-        )
+    def write_anew(self) -> None:
+        """Give the room of forgotten texts back to the disk, if it is much."""
+        with suppress(IndexBusy):
+            self.open_ledger().write_anew()
 
     def ann_due(self, limit: int) -> bool:
         """Whether memory has more vectors than the cap, or than `limit` beside LanceDB."""
         ledger, point = self.file.ledger, self.state.point
-        if ledger is None or point is None or not ledger.on_disk or not self.ann.writable():
+        if ledger is None or point is None or not ledger.file.on_disk or not self.ann.writable():
             return False
         if time.monotonic() - self._ann_refused < _RETRY_SECONDS:
             return False
@@ -443,7 +395,5 @@ class IndexCore:
         return False
 
     def _finish(self) -> None:
-        if self.words_due(TAIL_AT_CLOSE):
-            self.settle(vectors=False)
         if self.ann_due(STEP_AT_CLOSE):
             self.write_vectors()

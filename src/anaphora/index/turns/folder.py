@@ -1,4 +1,4 @@
-"""The folder of an index of turns: its file, its words and its ANN index.
+"""The folder of an index of turns: its file, and its ANN index.
 
 Problems of the index are never raised: a torn file is made anew; if the directory cannot be
 written, the file is only read, or is in memory.
@@ -8,24 +8,20 @@ from __future__ import annotations
 
 import shutil
 import time
-import uuid
 from collections.abc import Collection, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from anaphora.index.file import remove_index_file
 from anaphora.index.maintenance import IndexBusy, IndexLost, try_lock
 from anaphora.index.turns.ledger import TurnIndexFile
-from anaphora.index.turns.records import TurnWordsMeta, tokens_and_forms
 from anaphora.index.turns.vectors import ann_folder
-from anaphora.index.words.segment import WORD_INDEX_ERRORS, Segment
-from anaphora.index.words.writing import IndexedDocument, columns_of, join, write_columns
 from anaphora.store.crypto.index import CLEAR_INDEX, IndexSealer
 from anaphora.store.disk import make_directory
 
 _FILE = "turns.sqlite"
 _ATTEMPTS = 6
-_COMPANIONS = ("", "-wal", "-shm", "-journal")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +30,6 @@ class IndexFolder:
 
     directory: Path
     sealer: IndexSealer = CLEAR_INDEX
-
-    @property
-    def words(self) -> Path:
-        """The folder of the word index, with one file per generation."""
-        return self.directory / "words"
 
     @property
     def ann(self) -> Path:
@@ -53,6 +44,8 @@ class IndexFolder:
 
     def open(self, embedder: str) -> tuple[TurnIndexFile, str]:
         """Open the index file, made anew if it is torn; and why it cannot be written, or ""."""
+        # An older version kept words there, which may have been forgotten since.
+        shutil.rmtree(self.directory / "words", ignore_errors=True)
         reason = ""
         for attempt in range(_ATTEMPTS):
             try:
@@ -84,9 +77,7 @@ class IndexFolder:
             if not is_locked:
                 return False
             with suppress(OSError):
-                for companion in _COMPANIONS:
-                    (self.directory / (_FILE + companion)).unlink(missing_ok=True)
-            shutil.rmtree(self.words, ignore_errors=True)
+                remove_index_file(self.directory / _FILE)
             shutil.rmtree(self.ann, ignore_errors=True)
             return True
 
@@ -96,53 +87,9 @@ class IndexFolder:
             return sum(p.stat().st_size for p in self.directory.rglob("*") if p.is_file())
         return 0
 
-    def remove_words_but(self, generation: str) -> None:
-        """Remove other generations: they can contain forgotten words."""
-        remove_all_but(self.words, {generation})
-
-    def has_locked_leftovers(self, generation: str) -> bool:
-        """Whether other generations could not be removed: Windows refuses to delete open files."""
-        with suppress(OSError):
-            return any(path.name != generation for path in self.words.iterdir())
-        return False
-
     def remove_ann_but(self, embedders: Iterable[str]) -> None:
         """Remove the vectors of other embedders: they can be of forgotten texts."""
         remove_all_but(self.ann, {ann_folder(embedder) for embedder in embedders})
-
-    def write_words(
-        self, seen: TurnWordsMeta, rows: list[tuple[int, int, str]]
-    ) -> TurnWordsMeta | None:
-        """Write rows after those of `seen` into a new generation.
-
-        None if it cannot be written. The new state counts once the ledger has it.
-        """
-        path = self.words / uuid.uuid4().hex
-        documents = [
-            IndexedDocument("", (tokens,), forms=forms, number=row)
-            for row, _, stored_tokens in rows
-            for tokens, forms in (tokens_and_forms(stored_tokens),)
-        ]
-        try:
-            columns = columns_of(documents)
-            if seen.generation:
-                columns = join(self.open_words(seen).columns, columns)
-            make_directory(self.words)
-            write_columns(path, columns, "", path.name, rows[-1][0])
-            segment = Segment(path, "")
-        except WORD_INDEX_ERRORS:
-            path.unlink(missing_ok=True)
-            return None
-        return TurnWordsMeta(
-            path.name, segment.upto, segment.count, segment.tokens[0], segment.check
-        )
-
-    def open_words(self, meta: TurnWordsMeta) -> Segment:
-        """The words on disk in the state `meta`. Raises one of WORD_INDEX_ERRORS."""
-        segment = Segment(self.words / meta.generation, "")
-        if segment.check != meta.signature:
-            raise ValueError("the word index on disk is not the one that was finished")
-        return segment
 
 
 def remove_all_but(folder: Path, names: Collection[str]) -> None:

@@ -215,7 +215,7 @@ class TurnIndex:
             core.settle(vectors=core.ann_due(STEP_AT_CLOSE))
         elif embed == "inline":
             embedded_count = self._embed_inline() if missing else 0
-            if core.words_due() or core.ann_due(STEP):
+            if core.ann_due(STEP):
                 self._begin_work()
         if embed == "all" or (embed == "inline" and missing):
             missing, view, present_openings = self._life.use(
@@ -279,26 +279,14 @@ class TurnIndex:
         view = self.view()
         with self._life.lock:
             state = self._core.state
-            problems += self._core.open_ledger().problems()
-            if state.words_lost:
-                problems.append("the word index was lost; it will be made again")
+            problems += self._core.open_ledger().file.problems()
             problems += [str(problem) for problem in self._core.source.problems]
-            if state.point is not None and self._core.home.has_locked_leftovers(
-                state.point.words.generation
-            ):
-                problems.append(
-                    "words that may have been forgotten still lie in files that a program has "
-                    "open; they go when the index is opened after it ended"
-                )
-            indexed_count = state.segment.count if state.segment is not None else 0
             return IndexCheck(
                 conversations=len(view.table.conversations),
                 turns=len(view),
                 vectors=state.vectors,
                 pending=len(self._missing()),
                 failed=len(state.failures),
-                words_indexed=indexed_count,
-                words_in_memory=len(view) - min(indexed_count, len(view)),
                 size=self._core.home.size(),
                 problems=tuple(problems),
             )
@@ -404,7 +392,7 @@ class TurnIndex:
             problems.append(Degraded("conversations", f"{unread_count} have changed: {reason}"))
         failed_count = len(self._core.state.failures)
         ledger = self._core.file.ledger
-        if ledger is not None and not ledger.on_disk and not self._core.waiting:
+        if ledger is not None and not ledger.file.on_disk and not self._core.waiting:
             problems.append(Degraded("index", f"it cannot be written: {self._core.unwritable}"))
         if self._outage is not None:
             problems.append(Degraded("vectors", str(self._outage)))
@@ -439,10 +427,10 @@ class TurnIndex:
         finally:
             self._at_long = False
             self._end_embedding()
-        if self._core.words_due():
-            self._core.settle(vectors=False)
-        if not self._life.worker.stopping.is_set() and self._core.ann_due(STEP):
-            self._core.write_vectors()
+        if not self._life.worker.stopping.is_set():
+            if self._core.ann_due(STEP):
+                self._core.write_vectors()
+            self._life.use(self._core.write_anew)
 
     def _embed_in_turn(self, batch: list[bytes]) -> None:
         """Embed texts in the background: short ones together, then long ones one by one."""

@@ -7,36 +7,39 @@ a hash for every text, all of them keyed in a sealed home.
 
 from __future__ import annotations
 
+import struct
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate, pairwise
 from pathlib import Path
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.errors import Tampered
-from anaphora.index.maintenance import IndexBusy, IndexLost
+from anaphora.index.cells import CellTable, cell_name, write_anew
+from anaphora.index.file import IndexFile
+from anaphora.index.maintenance import IndexLost
 from anaphora.index.turns.records import (
     AnnCheckpoint,
     IndexChange,
     IndexedTurn,
     ThreadCheckpoint,
-    TurnWordsMeta,
     text_hash,
 )
 from anaphora.index.turns.table import TURN, Turns, make_turns, no_turns, turn_rows
+from anaphora.index.words.documents import IndexedDocument
 from anaphora.language.analyser import ANALYSER
 from anaphora.store.crypto.index import CLEAR_INDEX, IndexSealer
-from anaphora.store.db import sqlite
-from anaphora.store.db.driver import dbapi2
 
-SCHEMA = """
-CREATE TABLE meta (
-  only INTEGER PRIMARY KEY CHECK (only = 1), format TEXT NOT NULL, change INTEGER NOT NULL,
-  epoch INTEGER NOT NULL, notes INTEGER NOT NULL, generation TEXT NOT NULL, upto INTEGER NOT NULL,
-  count INTEGER NOT NULL, tokens INTEGER NOT NULL, signature INTEGER NOT NULL);
+_TEXTS: Final = CellTable("texts")
+SCHEMA: Final = (
+    _TEXTS.schema
+    + """;
+CREATE TABLE state (
+  only INTEGER PRIMARY KEY CHECK (only = 1), epoch INTEGER NOT NULL, notes INTEGER NOT NULL);
+INSERT INTO state VALUES (1, 0, -1);
 CREATE TABLE threads (
   code INTEGER PRIMARY KEY AUTOINCREMENT, id BLOB NOT NULL UNIQUE, inode INTEGER NOT NULL,
   size INTEGER NOT NULL, mtime INTEGER NOT NULL, ctime INTEGER NOT NULL, seen INTEGER NOT NULL,
@@ -47,8 +50,6 @@ CREATE TABLE turns (
   length INTEGER NOT NULL, flags INTEGER NOT NULL, text_hash BLOB NOT NULL, digest BLOB NOT NULL,
   checked INTEGER NOT NULL, UNIQUE (thread, position));
 CREATE INDEX turns_by_text ON turns (text_hash);
-CREATE TABLE texts (
-  hash BLOB PRIMARY KEY, text BLOB NOT NULL, tokens TEXT NOT NULL, checked INTEGER NOT NULL);
 CREATE TABLE vectors (
   id INTEGER PRIMARY KEY AUTOINCREMENT, text_hash BLOB NOT NULL, embedder TEXT NOT NULL,
   parts BLOB NOT NULL, checked INTEGER NOT NULL, UNIQUE (text_hash, embedder));
@@ -59,11 +60,11 @@ CREATE TABLE ann (
   embedder TEXT PRIMARY KEY, generation TEXT NOT NULL, upto INTEGER NOT NULL,
   target INTEGER NOT NULL) WITHOUT ROWID;
 """
+)
 
-_FORMAT = f"4/{ANALYSER}"
-# If the file is busy for longer, memory answers instead.
-_BUSY_MS = 30
-_BUSY = frozenset({"SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_FULL", "SQLITE_READONLY"})
+_FORMAT = f"5/{ANALYSER}"
+_HEAD: Final = struct.Struct("<qII")
+_AT_ONCE: Final = 500
 _VECTORS = "SELECT id, text_hash, parts, checked FROM vectors"
 MAX_ATTEMPTS = 3
 _ALL = 2**63 - 1
@@ -81,7 +82,6 @@ class Delta:
     change: int
     epoch: int
     notes: int
-    words: TurnWordsMeta
     checkpoints: dict[str, ThreadCheckpoint]
     turns: Turns
     speakers: list[str | None]
@@ -106,62 +106,11 @@ class TurnIndexFile:
         sealer: IndexSealer = CLEAR_INDEX,
     ) -> None:
         """Open the file, or one in memory if `path` is None. Raises IndexLost, IndexBusy."""
-        self.path = path
+        form = _FORMAT + sealer.mark + ("/rows" if sealer.sealed else "")
+        self.file = IndexFile(path, SCHEMA, form, read_only=read_only)
+        self._db = self.file.db
         self.embedder = embedder
-        self.read_only = read_only
         self._sealer = sealer
-        self._format = _FORMAT + sealer.mark + ("/rows" if sealer.sealed else "")
-        self.identity: tuple[int, int] = (0, 0)
-        self.wants_purge = False
-        try:
-            if self.path is None:
-                uri = ":memory:"
-            elif self.read_only:
-                # In a read-only directory the shared memory of the journal cannot be created.
-                uri = self.path.absolute().as_uri() + "?mode=ro&immutable=1"
-            else:
-                uri = self.path.absolute().as_uri() + "?mode=rwc"
-            self._db = dbapi2.connect(
-                uri, uri=self.path is not None, check_same_thread=False, isolation_level=None
-            )
-        except dbapi2.Error as error:
-            raise _translate(error) from error
-        try:
-            self._prepare()
-        except BaseException:
-            self._db.close()
-            raise
-        if path is not None:
-            try:
-                status = path.stat()
-            except OSError as error:
-                self._db.close()
-                raise IndexLost("the index file went away") from error
-            self.identity = (status.st_dev, status.st_ino)
-
-    def close(self) -> None:
-        """Close the connection; the journal is deleted with the last one."""
-        self._db.close()
-
-    @property
-    def on_disk(self) -> bool:
-        """Whether it is a file that can be written."""
-        return self.path is not None and not self.read_only
-
-    def current(self) -> bool:
-        """Whether the open file is still the one at its path."""
-        if self.path is None:
-            return True
-        try:
-            status = self.path.stat()
-        except OSError:
-            return False
-        return (status.st_dev, status.st_ino) == self.identity
-
-    def outside_version(self) -> int:
-        """A number that changes whenever another connection has written."""
-        with self._guarded():
-            return int(self._db.execute("PRAGMA data_version").fetchone()[0])
 
     def delta(
         self, since: Delta | None, dimensions: int, usable: Callable[[AnnCheckpoint], int]
@@ -171,9 +120,9 @@ class TurnIndexFile:
         `usable` gives the number up to which vectors need not be read, since the ANN index has
         them.
         """
-        with self._reading():
-            change, epoch, notes, generation, last_row, count, tokens, signature = self._db.execute(
-                "SELECT change, epoch, notes, generation, upto, count, tokens, signature FROM meta"
+        with self.file.reading():
+            change, epoch, notes = self._db.execute(
+                "SELECT change, epoch, notes FROM meta JOIN state USING (only)"
             ).fetchone()
             all_anew = since is None or since.epoch != epoch
             after_row = 0 if since is None or all_anew else since.last_row
@@ -197,7 +146,6 @@ class TurnIndexFile:
                 change=change,
                 epoch=epoch,
                 notes=notes,
-                words=TurnWordsMeta(generation, last_row, count, tokens, signature),
                 checkpoints=self._checkpoints(after_change),
                 turns=turns,
                 speakers=speakers,
@@ -213,37 +161,49 @@ class TurnIndexFile:
     def digests(self, code: int) -> list[bytes]:
         """The digests of a thread's indexed turns, in order."""
         query = "SELECT digest FROM turns WHERE thread = ? ORDER BY position"
-        with self._reading():
+        with self.file.reading():
             return [row[0] for row in self._db.execute(query, (code,))]
 
     def texts(self, hashes: Sequence[bytes]) -> dict[bytes, str]:
         """Texts by their hash, checked against it. Raises IndexLost if one differs."""
-        texts: dict[bytes, str] = {}
-        distinct_hashes = list(dict.fromkeys(hashes))
-        with self._reading():
-            for start in range(0, len(distinct_hashes), 500):
-                chunk = distinct_hashes[start : start + 500]
-                query = f"SELECT hash, text FROM texts WHERE hash IN ({_placeholders(chunk)})"  # noqa: S608
-                for key, sealed_text in self._db.execute(query, chunk):
-                    plain = self._sealer.open("text", key, bytes(sealed_text))
-                    text = plain.decode("utf-8", "surrogatepass")
-                    if text_hash(text, self._sealer.hash_key) != key:
-                        raise IndexLost("a text is not the one that was written")
-                    texts[key] = text
+        with self.file.reading():
+            contents = self._contents(hashes)
+            texts: dict[bytes, str] = {}
+            for key, content in contents.items():
+                plain = self._sealer.open("text", key, _Content.read(content).text)
+                texts[key] = plain.decode("utf-8", "surrogatepass")
+                if text_hash(texts[key], self._sealer.hash_key) != key:
+                    raise IndexLost("a text is not the one that was written")
         return texts
 
-    def tokens(self, after: int, upto: int = _ALL) -> list[tuple[int, int, str]]:
-        """Row id, code of the thread and tokens of the rows in a range of row ids, in order."""
-        with self._reading():
-            rows = self._db.execute(
-                "SELECT t.id, t.thread, x.tokens, x.checked, x.hash FROM turns t"
-                " JOIN texts x ON x.hash = t.text_hash WHERE t.id > ? AND t.id <= ? ORDER BY t.id",
-                (after, upto),
-            ).fetchall()
-            check = self._sealer.check
-            if any(check("tokens", row[4], row[2].encode()) != row[3] for row in rows):
-                raise IndexLost("tokens are not the ones that were written")
-        return [row[:3] for row in rows]
+    def _contents(self, hashes: Sequence[bytes]) -> dict[bytes, bytes]:
+        keys_by_name = {cell_name(key): key for key in hashes}
+        names = list(keys_by_name)
+        return {
+            keys_by_name[name]: content
+            for start in range(0, len(names), _AT_ONCE)
+            for name, content in _TEXTS.find(self._db, names[start : start + _AT_ONCE])
+        }
+
+    def words(self, after: int, upto: int) -> dict[int, IndexedDocument]:
+        """The words of the rows in a range of row ids, in order. Raises IndexLost."""
+        documents: dict[bytes, IndexedDocument] = {}
+        with self.file.reading():
+            query = "SELECT id, text_hash FROM turns WHERE id > ? AND id <= ? ORDER BY id"
+            rows = self._db.execute(query, (after, upto)).fetchall()
+            for key, content in self._contents([key for _, key in rows]).items():
+                stored = _Content.read(content)
+                if self._sealer.check("words", key, stored.document.content) != stored.check:
+                    raise IndexLost("words are not the ones that were written")
+                documents[key] = stored.document
+            if len(documents) < len({key for _, key in rows}):
+                raise IndexLost("texts are missing")
+        return {row: documents[key] for row, key in rows}
+
+    def forms(self) -> list[str]:
+        """The words as written of each text."""
+        with self.file.reading():
+            return [_Content.read(content).document.forms for _, content in _TEXTS.read(self._db)]
 
     def vectors(
         self, which: tuple[int, int, int] | list[int], dimensions: int
@@ -252,67 +212,58 @@ class TurnIndexFile:
 
         A limit of -1 is none.
         """
-        with self._reading():
+        with self.file.reading():
             ids, _, blobs = self._vectors(which, dimensions)
         return ids, blobs
 
     def ann_embedders(self) -> list[str]:
         """The embedders with vectors that may be in an ANN index."""
-        with self._guarded():
+        with self.file.guarded():
             return [row[0] for row in self._db.execute("SELECT embedder FROM ann")]
-
-    def problems(self) -> tuple[str, ...]:
-        """The problems of the file that SQLite finds."""
-        with self._guarded():
-            messages = [row[0] for row in self._db.execute("PRAGMA integrity_check")]
-        return () if messages == ["ok"] else tuple(messages)
 
     def apply(self, changes: Sequence[IndexChange], notes: int | None) -> bool:
         """Write changes in one transaction; False if the file is no longer at their base."""
-        with self._writing() as number:
+        with self.file.writing() as number:
             if not all(map(self._is_at_base, changes)):
                 self._db.execute("ROLLBACK")
                 return False
-            lowest_rows = [self._write_change(change, number) for change in changes]
-            self._db.execute("UPDATE meta SET notes = coalesce(?, notes)", (notes,))
-            if lowest := [row for row in lowest_rows if row is not None]:
-                execute = self._db.execute
-                execute("DELETE FROM texts WHERE hash NOT IN (SELECT text_hash FROM turns)")
-                # LanceDB keeps deleted vectors in files and graph: the ANN index is made anew.
-                execute(
-                    "DELETE FROM ann WHERE EXISTS (SELECT 1 FROM vectors"
-                    " WHERE vectors.id <= ann.target AND vectors.embedder = ann.embedder"
-                    " AND text_hash NOT IN (SELECT hash FROM texts))"
-                )
-                for table in ("vectors", "failures"):
-                    execute(f"DELETE FROM {table} WHERE text_hash NOT IN (SELECT hash FROM texts)")  # noqa: S608
-                execute("UPDATE meta SET epoch = epoch + 1")
-                # The segment is made anew, from the tokens of the rows that are left.
-                execute(
-                    "UPDATE meta SET generation = '', upto = 0, count = 0, tokens = 0,"
-                    " signature = 0 WHERE upto >= ?",
-                    (min(lowest),),
-                )
+            dropped = [key for change in changes for key in self._write_change(change, number)]
+            self._db.execute("UPDATE state SET notes = coalesce(?, notes)", (notes,))
+            if dropped:
+                self._drop_texts(set(dropped))
+                self._db.execute("UPDATE state SET epoch = epoch + 1")
         if any(change.dropped or change.renamed for change in changes):
-            self.purge()
+            self.file.purge()
         return True
 
-    def purge(self) -> bool:
-        """Truncate the journal, which still contains deleted content; whether that succeeded."""
-        with self._guarded():
-            busy = self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
-        self.wants_purge = bool(busy)
-        return not busy
+    def _drop_texts(self, hashes: Collection[bytes]) -> None:
+        """Drop those of the texts that no turn has any more, with what was made of them."""
+        execute = self._db.execute
+        is_held = "SELECT 1 FROM turns WHERE text_hash = ?"
+        orphans = [(key,) for key in hashes if execute(is_held, (key,)).fetchone() is None]
+        _TEXTS.wipe(self._db, (cell_name(key) for (key,) in orphans))
+        # LanceDB keeps deleted vectors in files and graph: the ANN index is made anew.
+        self._db.executemany(
+            "DELETE FROM ann WHERE EXISTS (SELECT 1 FROM vectors WHERE vectors.id <= ann.target"
+            " AND vectors.embedder = ann.embedder AND text_hash = ?)",
+            orphans,
+        )
+        for table in ("vectors", "failures"):
+            self._db.executemany(f"DELETE FROM {table} WHERE text_hash = ?", orphans)  # noqa: S608
+
+    def write_anew(self) -> None:
+        """Give the room of dropped texts back to the disk, if it is much."""
+        write_anew(self.file, [_TEXTS])
 
     def save_vectors(self, vectors: Iterable[tuple[bytes, bytes]]) -> None:
         """Store the vectors of texts, and clear their failures."""
-        with self._writing():
+        with self.file.writing():
             for key, vector in vectors:
                 blob = self._sealer.seal("vector", key, vector)
                 # The turn may have been forgotten while its text was embedded.
                 self._db.execute(
                     "INSERT OR IGNORE INTO vectors (text_hash, embedder, parts, checked)"
-                    " SELECT ?, ?, ?, ? WHERE EXISTS (SELECT 1 FROM texts WHERE hash = ?)",
+                    " SELECT ?, ?, ?, ? WHERE EXISTS (SELECT 1 FROM turns WHERE text_hash = ?)",
                     (key, self.embedder, blob, zlib.crc32(blob, zlib.crc32(key)), key),
                 )
                 self._db.execute(
@@ -322,7 +273,7 @@ class TurnIndexFile:
 
     def save_failures(self, failures: Iterable[tuple[bytes, str]]) -> None:
         """Count one more failed attempt for each of these texts, with its reason."""
-        with self._writing():
+        with self.file.writing():
             self._db.executemany(
                 "INSERT INTO failures (text_hash, embedder, attempts, reason) VALUES (?, ?, 1, ?)"
                 " ON CONFLICT (text_hash, embedder) DO UPDATE"
@@ -330,22 +281,9 @@ class TurnIndexFile:
                 [(key, self.embedder, reason[:200]) for key, reason in failures],
             )
 
-    def set_words(self, words: TurnWordsMeta, *, seen: TurnWordsMeta, epoch: int) -> bool:
-        """Record that the segment is `words` now; False if rows or segment changed meanwhile."""
-        with self._writing():
-            meta_row = self._db.execute("SELECT epoch, generation, upto FROM meta").fetchone()
-            if meta_row != (epoch, seen.generation, seen.upto):
-                self._db.execute("ROLLBACK")
-                return False
-            self._db.execute(
-                "UPDATE meta SET generation = ?, upto = ?, count = ?, tokens = ?, signature = ?",
-                (words.generation, words.upto, words.count, words.tokens, words.signature),
-            )
-        return True
-
     def move_ann(self, before: AnnCheckpoint, after: AnnCheckpoint) -> bool:
         """Replace the checkpoint of the ANN index; False if it is no longer `before`."""
-        with self._writing():
+        with self.file.writing():
             if self._ann() != before:
                 return False
             self._db.execute(
@@ -451,20 +389,21 @@ class TurnIndexFile:
         base = change.base
         return bool((row[:4], row[4], row[5]) == (base.identity, base.count, base.chain))
 
-    def _write_change(self, change: IndexChange, number: int) -> int | None:
-        """Write one change; the lowest row id that was deleted, or None."""
+    def _write_change(self, change: IndexChange, number: int) -> list[bytes]:
+        """Write one change; the hashes of the texts of rows that it deleted."""
         key, execute = self._sealer.name(change.conversation_id), self._db.execute
-        lowest: int | None = None
+        dropped: list[bytes] = []
         if change.base is not None and (change.dropped or change.checkpoint is None):
             condition = "thread = (SELECT code FROM threads WHERE id = ?) AND position >= ?"
             bounds = (key, change.drop_from)
-            lowest = execute(f"SELECT min(id) FROM turns WHERE {condition}", bounds).fetchone()[0]  # noqa: S608
+            query = f"SELECT text_hash FROM turns WHERE {condition}"  # noqa: S608
+            dropped = [row[0] for row in execute(query, bounds)]
             execute(f"DELETE FROM turns WHERE {condition}", bounds)  # noqa: S608
         checkpoint = change.checkpoint
         if checkpoint is None:
             execute("DELETE FROM threads WHERE id = ?", (key,))
-            execute("UPDATE meta SET epoch = epoch + 1")
-            return lowest
+            execute("UPDATE state SET epoch = epoch + 1")
+            return dropped
         seen_ns, count, chain = checkpoint.seen_ns, checkpoint.count, checkpoint.chain
         title = self._sealer.seal("title", key, checkpoint.title.encode("utf-8", "replace"))
         code = execute(
@@ -478,23 +417,23 @@ class TurnIndexFile:
         ).fetchall()[0][0]
         if change.records:
             self._insert(code, key, change.records)
-        return lowest
+        return dropped
+
+    def _pack(self, record: IndexedTurn) -> bytes:
+        key, words = record.text_hash, record.words
+        text = self._sealer.seal("text", key, record.text.encode("utf-8", "surrogatepass"))
+        check = self._sealer.check("words", key, words.content)
+        return _HEAD.pack(check, len(text), len(words.counts) // 2) + text + words.content
 
     def _insert(self, code: int, thread: bytes, records: Sequence[IndexedTurn]) -> None:
         """Write turns of a thread with this code and stored name."""
-        seal, check = self._sealer.seal, self._sealer.check
-        self._db.executemany(
-            "INSERT OR IGNORE INTO texts (hash, text, tokens, checked) VALUES (?, ?, ?, ?)",
-            [
-                (
-                    r.text_hash,
-                    seal("text", r.text_hash, r.text.encode("utf-8", "surrogatepass")),
-                    r.tokens,
-                    check("tokens", r.text_hash, r.tokens.encode()),
-                )
-                for r in records
-            ],
-        )
+        by_name = {cell_name(record.text_hash): record for record in records}
+        cell_names = list(by_name)
+        for start in range(0, len(cell_names), _AT_ONCE):
+            chunk = cell_names[start : start + _AT_ONCE]
+            stored = {name for name, _ in _TEXTS.find(self._db, chunk)}
+            new = ((name, self._pack(by_name[name])) for name in chunk if name not in stored)
+            _TEXTS.add(self._db, new)
         last_row = self._db.execute(
             "SELECT seq FROM sqlite_sequence WHERE name = 'turns'"
         ).fetchone()
@@ -512,84 +451,25 @@ class TurnIndexFile:
             [(*row[:-1], *stored_columns) for row, *stored_columns in stored_rows],
         )
 
-    # The connection.
 
-    def _prepare(self) -> None:
-        with self._guarded(decoding=True):
-            self._db.execute(f"PRAGMA busy_timeout = {_BUSY_MS}")
-            self._db.execute("PRAGMA secure_delete = ON")
-            self._db.execute(f"PRAGMA journal_size_limit = {sqlite.LOG_BYTES}")
-            if not self.read_only and self.path is not None:
-                safe = sqlite.wal_is_safe(sqlite.library_version())
-                self._db.execute(f"PRAGMA journal_mode = {'WAL' if safe else 'DELETE'}")
-                # Safe if a process is killed; after a power cut the file is rebuilt.
-                self._db.execute("PRAGMA synchronous = NORMAL")
-            has_meta = "SELECT count(*) FROM sqlite_master WHERE name = 'meta'"
-            if not self._db.execute(has_meta).fetchone()[0]:
-                self._db.execute("BEGIN IMMEDIATE")
-                # Another process may have been first while this one waited.
-                if not self._db.execute(has_meta).fetchone()[0]:
-                    for statement in SCHEMA.split(";\n"):
-                        self._db.execute(statement)
-                    self._db.execute(
-                        "INSERT INTO meta VALUES (1, ?, 0, 0, -1, '', 0, 0, 0, 0)", (self._format,)
-                    )
-                self._db.execute("COMMIT")
-            row = self._db.execute("SELECT format FROM meta").fetchone()
-            if row is None or row[0] != self._format:
-                raise IndexLost("the index has another format")
+class _Content(NamedTuple):
+    """The content of a text's cell: a checksum of its words, the (sealed) text, and its words."""
 
-    @contextmanager
-    def _guarded(self, *, decoding: bool = False) -> Iterator[None]:
-        """Raise IndexLost and IndexBusy for SQLite's errors.
+    check: int
+    text: bytes
+    document: IndexedDocument
 
-        `decoding`: content that cannot be decoded is torn. It can even garble SQLite's messages.
-        """
+    @classmethod
+    def read(cls, content: bytes) -> _Content:
+        """Raises IndexLost if it is too short."""
         try:
-            yield
-        except dbapi2.Error as error:
-            if self._db.in_transaction:
-                self._db.execute("ROLLBACK")
-            raise _translate(error) from error
-        except Tampered as error:
-            raise IndexLost(str(error)) from error
-        except (ValueError, TypeError, OverflowError, AttributeError) as error:
-            if not decoding:
-                raise
-            raise IndexLost(f"what is in it cannot be read: {error!r}") from error
-
-    @contextmanager
-    def _reading(self) -> Iterator[None]:
-        with self._guarded(decoding=True):
-            self._db.execute("BEGIN")
-            try:
-                yield
-            finally:
-                if self._db.in_transaction:
-                    self._db.execute("COMMIT")
-
-    @contextmanager
-    def _writing(self) -> Iterator[int]:
-        """A write transaction with its change number; the body may roll it back."""
-        if self.read_only:
-            raise IndexBusy("the index cannot be written here")
-        with self._guarded():
-            self._db.execute("BEGIN IMMEDIATE")
-            try:
-                self._db.execute("UPDATE meta SET change = change + 1")
-                yield int(self._db.execute("SELECT change FROM meta").fetchone()[0])
-                if self._db.in_transaction:
-                    self._db.execute("COMMIT")
-            finally:
-                if self._db.in_transaction:
-                    self._db.execute("ROLLBACK")
-
-
-def _translate(error: Exception) -> Exception:
-    name = getattr(error, "sqlite_errorname", "") or ""
-    if any(name.startswith(kind) for kind in _BUSY):
-        return IndexBusy(str(error))
-    return IndexLost(str(error))
+            check, size, count = _HEAD.unpack_from(content)
+        except struct.error as error:
+            raise IndexLost("a text is not the one that was written") from error
+        ends = list(accumulate((_HEAD.size, size, 8 * count, 2 * count)))
+        text, numbers, counts = (content[a:b] for a, b in pairwise(ends))
+        forms = content[ends[-1] :].decode("utf-8", "surrogatepass")
+        return cls(check, text, IndexedDocument(numbers, counts, forms))
 
 
 def _placeholders(items: Sequence[object]) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TypeAlias
 
+from anaphora.index.words.documents import IndexedDocument, document_of
 from anaphora.language.analyser import index_text
 from anaphora.rank.turn_table import ROLE_ASSISTANT, ROLE_OTHER, ROLE_USER, turn_flags
 from anaphora.store.crypto.index import CLEAR_INDEX, IndexSealer
@@ -35,26 +36,10 @@ class AnnCheckpoint:
 
 
 @dataclass(frozen=True, slots=True)
-class TurnWordsMeta:
-    """The words on disk according to the index file; `generation` "" for none.
-
-    They are of `count` rows up to row `upto`; `signature` is the checksum of their file.
-    """
-
-    generation: str = ""
-    upto: int = 0
-    count: int = 0
-    tokens: int = 0
-    signature: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class IndexedTurn:
-    """The indexed form of a turn. `tokens` is the analysed text, joined by single spaces, and after
-    a line break the words as written, for misspelt words in queries. `offset` is the UTC offset of
-    its time, in minutes east.
+    """The indexed form of a turn. `offset` is the UTC offset of its time, in minutes east.
 
-    In a sealed home, tokens and both hashes are keyed, and there are no words as written.
+    In a sealed home, terms and both hashes are keyed, and there are no words as written.
     """
 
     position: int
@@ -63,7 +48,7 @@ class IndexedTurn:
     ts: float
     offset: int
     text: str
-    tokens: str
+    words: IndexedDocument
     length: int
     flags: int
     text_hash: bytes
@@ -143,8 +128,6 @@ class IndexCheck:
     vectors: int
     pending: int
     failed: int
-    words_indexed: int
-    words_in_memory: int
     size: int
     problems: tuple[str, ...] = field(default=())
 
@@ -202,8 +185,7 @@ def record_of(
     """Analyse a turn for the index, without recalled text that it quotes."""
     own_text = strip_recalled(turn.text)
     indexed_text = index_text(own_text, None, in_speakers_zone(turn.ts))
-    tokens = " ".join(map(sealer.token_key, indexed_text.tokens))
-    forms = "" if sealer.sealed else " ".join(indexed_text.forms)
+    tokens = [*map(sealer.token_key, indexed_text.tokens)]
     return IndexedTurn(
         position=position,
         role=_ROLES.get(turn.role, ROLE_OTHER),
@@ -211,15 +193,9 @@ def record_of(
         ts=turn.ts.timestamp(),
         offset=(turn.ts.utcoffset() or timedelta()) // timedelta(minutes=1),
         text=turn.text,
-        tokens=f"{tokens}\n{forms}" if forms else tokens,
+        words=document_of((tokens,), () if sealer.sealed else indexed_text.forms),
         length=indexed_text.length,
         flags=turn_flags(own_text),
         text_hash=text_hash(turn.text, sealer.hash_key),
         digest=digest,
     )
-
-
-def tokens_and_forms(stored: str) -> tuple[str, str]:
-    """The tokens of a turn, and its words as written."""
-    tokens, _, forms = stored.partition("\n")
-    return tokens, forms

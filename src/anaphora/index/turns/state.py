@@ -13,33 +13,34 @@ from numpy.typing import NDArray
 
 from anaphora.index.maintenance import IndexLost
 from anaphora.index.turns.ledger import Delta, TurnIndexFile
-from anaphora.index.turns.records import (
-    IndexChange,
-    ThreadCheckpoint,
-    TurnWordsMeta,
-    tokens_and_forms,
-)
+from anaphora.index.turns.records import IndexChange, ThreadCheckpoint
 from anaphora.index.turns.table import Speakers, Turns, make_table, make_turns, no_turns
 from anaphora.index.turns.titles import TitleWords
 from anaphora.index.turns.vectors import AnnView, TurnAnn
 from anaphora.index.turns.view import TurnView, TurnWords
 from anaphora.index.vectors.matrix import Matrix
-from anaphora.index.words.postings import MemoryPostings, WordStatistics
-from anaphora.index.words.segment import WORD_INDEX_ERRORS, Segment
+from anaphora.index.words.postings import (
+    GrowingWords,
+    MemoryPostings,
+    WordColumns,
+    WordStatistics,
+)
 from anaphora.rank.turn_table import TurnTable
 
 
 class State:
-    """Everything of one index in memory. One thread at a time (the caller holds a lock)."""
+    """Everything of one index in memory. One thread at a time (the caller holds a lock).
+
+    `read_forms` gives the words as written of all rows of the file.
+    """
 
     def __init__(
         self,
-        open_words: Callable[[TurnWordsMeta], Segment],
+        read_forms: Callable[[], Iterable[str]],
         dimensions: int,
         term_of: Callable[[str], str],
         ann: TurnAnn,
     ) -> None:
-        self._open_words = open_words
         self._dimensions = dimensions
         self._term_of = term_of
         self.point: Delta | None = None
@@ -47,10 +48,7 @@ class State:
         self.unsaved: dict[bytes, bytes] = {}
         self.failures: dict[bytes, tuple[int, str]] = {}
         self.checkpoints: dict[str, ThreadCheckpoint] = {}
-        self.segment: Segment | None = None
-        self._stored = TurnWordsMeta()
-        self.words_lost = False
-        self.postings = MemoryPostings()
+        self.words = GrowingWords(WordColumns(read_forms=read_forms))
         self._titles = TitleWords(term_of)
         self._ann = ann
         self._entries: NDArray[np.int32]
@@ -75,7 +73,7 @@ class State:
         if delta.whole:
             self._forget_rows()
             self._matrix.keep_only(delta.turns.hashes)
-        previous_last_row = 0 if delta.whole or self.point is None else self.point.last_row
+        last_read = 0 if self.point is None else self.point.last_row
         codes = self._speakers.codes(delta.speakers)
         delta.turns.rows["speaker"] = codes
         self._turns = self._turns.join(delta.turns)
@@ -94,7 +92,13 @@ class State:
         self._matrix.add(*delta.vectors)
         self._matrix.add(list(self.unsaved), list(self.unsaved.values()))
         self.failures = {**self.failures, **delta.failures}
-        self._absorb_words(ledger, delta, previous_last_row)
+        if delta.whole and len(self.words):
+            self.words = self.words.only(self._turns.rows["id"])
+        # Only up to the rows that were read: the words of rows that another process has added
+        # since come with these rows.
+        self.words.add(ledger.words(last_read, delta.last_row))
+        if len(self.words) != len(self._turns):
+            raise IndexLost("the words are not those of the rows")
         self.point = delta
         self._changed()
         self.overlay = {
@@ -113,38 +117,6 @@ class State:
         self._entries = np.empty(0, np.int32)
         self._far: AnnView | None = self._ann.view(ids)
         self._far_places = dict(zip(hashes, range(len(hashes)), strict=True))
-
-    def _absorb_words(self, ledger: TurnIndexFile, delta: Delta, before: int) -> None:
-        words, is_renewed = delta.words, delta.whole
-        if words.generation and self._stored != words:
-            is_renewed = True
-            try:
-                self.segment, self._stored = self._open_words(words), words
-                self.words_lost = False
-            except WORD_INDEX_ERRORS:
-                self.segment, self._stored, self.words_lost = None, TurnWordsMeta(), True
-            if np.count_nonzero(self._turns.rows["id"] <= words.upto) != words.count:
-                raise IndexLost("the words are not those of the rows")
-        upto = self._stored.upto
-        if is_renewed or (self.segment is None and not before):
-            self.postings = MemoryPostings()
-            before = upto
-        # Only up to the rows that were read: the words of rows that another process has added
-        # since come with these rows.
-        self._add_words(ledger.tokens(max(before, upto), delta.last_row))
-
-    def drop_segment(self, ledger: TurnIndexFile) -> None:
-        """Answer without the segment of words, which is gone."""
-        self.segment, self._stored = None, TurnWordsMeta()
-        self.words_lost, self.postings = False, MemoryPostings()
-        last_row = self.point.last_row if self.point is not None else 0
-        self._add_words(ledger.tokens(0, last_row))
-        self._changed()
-
-    def _add_words(self, rows: Iterable[tuple[int, int, str]]) -> None:
-        for key, _, stored_tokens in rows:
-            tokens, forms = tokens_and_forms(stored_tokens)
-            self.postings.add(key, (tokens,), forms)
 
     def keep(self, changes: Sequence[IndexChange]) -> None:
         """Answer with these changes although the file does not have them."""
@@ -176,11 +148,6 @@ class State:
         for key in vectors:
             self.failures.pop(key, None)
         self._view = None
-
-    @property
-    def words_wanting(self) -> bool:
-        """Whether the segment on disk is missing or outdated, and has to be made."""
-        return self.words_lost or (self.point is not None and self._stored != self.point.words)
 
     @property
     def vectors(self) -> int:
@@ -241,17 +208,14 @@ class State:
             code: checkpoints[key].title for code, key in ids.items() if checkpoints[key].title
         }
         last_row = self.point.last_row if self.point is not None else 0
-        row_of = np.full(max(last_row, self._stored.upto) + 1, -1, np.int32)
+        row_of = np.full(last_row + 1, -1, np.int32)
         row_of[turns.rows["id"][:base]] = np.arange(base, dtype=np.int32)
-        rows_of = [row_of, np.arange(base, len(turns), dtype=np.int32)]
-        if self.segment is not None:
-            of_places = row_of[self.segment.columns["numbers"]]
-            rows_of.insert(0, np.concatenate((np.full(1, -1, np.int32), of_places)))
         words = TurnWords(
             statistics=WordStatistics(
-                self.segment, (self.postings, overlay_postings), (self._titles.postings,)
+                (self.words.columns, self.words.postings, overlay_postings),
+                (self._titles.postings,),
             ),
-            rows_of=tuple(rows_of),
+            rows_of=(row_of, row_of, np.arange(base, len(turns), dtype=np.int32)),
             codes=np.array(sorted(ids), np.int32),
             term_of=self._term_of,
             titles=titles,
@@ -269,8 +233,7 @@ class State:
                 continue
             ids[code] = key
             for row, record in enumerate(change.records, len(extra)):
-                tokens, forms = tokens_and_forms(record.tokens)
-                tail.add(row, (tokens,), forms)
+                tail.add(row, record.words)
             extra = extra.join(make_turns(code, change.records, self._speakers))
         return extra, tail
 

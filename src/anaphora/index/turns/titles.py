@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 import numpy as np
 
 from anaphora.index.turns.records import ThreadCheckpoint
-from anaphora.index.words.documents import titled
+from anaphora.index.words.documents import document_of, titled
 from anaphora.index.words.lookup import Lookup
 from anaphora.index.words.postings import MemoryPostings, Postings, WordStatistics, idf, score
 from anaphora.language.languages.language import language_of
@@ -40,8 +40,8 @@ class TitleWords:
     def _add(self, code: int, title: str) -> None:
         if title:
             indexed_title = titled(title, language_of(title))
-            tokens = " ".join(map(self._term_of, indexed_title.tokens))
-            self.postings.add(code, (tokens,), " ".join(indexed_title.forms))
+            tokens = [*map(self._term_of, indexed_title.tokens)]
+            self.postings.add(code, document_of((tokens,), indexed_title.forms))
 
 
 def title_shares(

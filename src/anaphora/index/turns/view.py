@@ -17,15 +17,10 @@ from numpy.typing import NDArray
 from anaphora.index.turns.titles import title_shares
 from anaphora.index.turns.vectors import AnnView
 from anaphora.index.vectors.matrix import MatrixView
+from anaphora.index.words.documents import numbers_of
 from anaphora.index.words.index import best_of
 from anaphora.index.words.lookup import Lookup, Word, look_up
-from anaphora.index.words.postings import (
-    WordStatistics,
-    full_score,
-    numbers_of,
-    score,
-    sum_by_row,
-)
+from anaphora.index.words.postings import WordStatistics, full_score, score, sum_by_row
 from anaphora.rank.turn_table import TurnTable
 
 LONG: Final = 1_000
@@ -48,7 +43,7 @@ _TERMS: Final = 2_048
 
 @dataclass(frozen=True, slots=True)
 class TurnWords:
-    """The words at one moment: of a segment, of rows in memory by row id, and of the overlay.
+    """The words at one moment: of the rows of the file, most in columns, and of the overlay.
 
     `rows_of` gives the row of each key (-1: none) for each of these parts of `statistics`, `codes`
     the code in the index file of each thread; `term_of` gives the term of a token (in a sealed home
@@ -211,8 +206,8 @@ class TurnView:
         """BM25 of each turn for `terms`, shape (N,), 0 for turns that have none of them.
 
         A term is a token, or a word of a question, which may stand for several tokens. With
-        `conversation` (a code of `table`), turns of other threads have 0. Of the turns in the
-        segment, only the best `limit` are scored, of those in memory all.
+        `conversation` (a code of `table`), turns of other threads have 0. Of the turns in columns
+        only the best `limit` are scored, of the last ones all.
         """
         scores = np.zeros(len(self), np.float32)
         weights = self._looked_up(terms).weights if len(self) else {}
@@ -262,7 +257,7 @@ class TurnView:
                 matching &= self.table.conversation[rows] == conversation
             rows, totals = sum_by_row(rows[matching], parts[matching])
             sums = totals.astype(np.float32)
-            if postings is statistics.segment:
+            if postings is statistics.parts[0]:
                 rows, sums = best_of(rows, sums, limit)
             hits.append((rows, sums))
         return np.concatenate([rows for rows, _ in hits]), np.concatenate([s for _, s in hits])

@@ -1,149 +1,153 @@
-"""The word index of items with rows: a segment on disk, and documents waiting in memory.
+"""The word index of items with rows: their documents in memory, and on disk for the next opening.
 
-A document is identified by its key and the digest of its tokens. The database is never read here:
-a file that is torn, foreign or gone is filled again by the caller, which has the texts. What the
-scores are used for is up to the word indexes of memories and sections.
+The database is never read here. A document on disk counts if its mark is that of its item; all
+others are made anew by the caller, which has the texts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from typing import Any, TypeVar
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping
+from itertools import islice
+from typing import Any, Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.index.words.documents import TermOf
-from anaphora.index.words.file import WordFile, WordPlan
+from anaphora.index.rows import GrowingColumn
+from anaphora.index.words.documents import IndexedDocument, TermNumbers, TermOf
 from anaphora.index.words.postings import (
-    MemoryPostings,
+    GrowingWords,
     Occurrences,
-    TermNumbers,
+    WordColumns,
     WordStatistics,
     bm25,
-    numbers_of,
 )
-from anaphora.index.words.segment import Segment
-from anaphora.index.words.writing import IndexedDocument
+from anaphora.index.words.table import DocumentTable, StoredDocument
 
 Rows = NDArray[np.int64]
 FloatT = TypeVar("FloatT", bound=np.floating[Any])
+
+_AT_ONCE: Final = 500
+"""Documents that are written in one transaction."""
 
 
 class WordIndex:
     """The words of one namespace's items of one kind, by row. One thread at a time.
 
-    `term_of` replaces each token (sealing).
+    `term_of` replaces each token (sealing). A document has so many `fields`.
     """
 
-    def __init__(self, file: WordFile, term_of: TermOf | None = None) -> None:
-        self.file = file
-        self.segment: Segment | None = None
+    def __init__(
+        self, table: DocumentTable, term_of: TermOf | None = None, fields: int = 1
+    ) -> None:
+        self.table = table
         self._term_of = term_of
-        # By place in the segment: the row, -1 for a document that does not count.
-        self._row_of = np.full(1, -1, np.int64)
-        # By row, 0 for a row that is not in the segment, and at the end: newer rows lie beyond it.
-        self._places = np.zeros(1, np.int64)
-        self._waiting: dict[int, IndexedDocument] = {}
-        # Keys of documents on disk that were deleted or replaced.
-        self._worn: list[str] = []
-        # Made with the first query: storing whole texts is quicker than indexing each word.
-        self._postings: MemoryPostings | None = None
-        # With what was counted of the words that were looked up, until a document changes.
-        self._statistics: WordStatistics | None = None
+        self._fields = fields
+        self._words = GrowingWords(fields=fields)
+        self._hashes = GrowingColumn()
+        # What the disk has to learn: by row, and the keys of what was deleted or replaced.
+        self._due: dict[int, StoredDocument] = {}
+        self._gone: set[str] = set()
 
-    def open(self, row_of: Callable[[str], int], known_upto: int) -> bool:
-        """Answer from the file; False if it cannot be read.
-
-        `row_of` gives a key's row, -1 for a deleted key. Documents in memory stay there unless the
-        segment has them. Documents deleted as of `known_upto` are to be erased.
-        """
-        segment = self.file.open()
-        if segment is None:
-            return False
-        keys = segment.keys
-        rows = np.fromiter((row_of(key) if key else -1 for key in keys), np.int64, len(keys))
-        self.segment, self._row_of = segment, np.concatenate(([-1], rows))
-        counting = np.flatnonzero(self._row_of >= 0)
-        self._places = np.zeros(int(rows.max(initial=-1)) + 2, np.int64)
-        self._places[self._row_of[counting]] = counting
-        is_known = segment.upto <= known_upto
-        self._worn = [keys[at] for at in np.flatnonzero(rows < 0).tolist() if keys[at]] * is_known
-        waiting, self._waiting, self._postings = self._waiting, {}, None
-        self._statistics = None
-        for row, document in waiting.items():
-            self.put(row, document)
-        return True
-
-    def purge(self) -> None:
-        """Erase deleted and replaced documents from the file."""
-        if self._worn:
-            self.file.erase(self._worn)
-            self._worn, self._statistics = [], None
-            if self.segment is not None:
-                self.segment.refresh()
-
-    def plan(self, upto: int, readings: Mapping[int, str] | None = None) -> WordPlan:
-        """What to write for a file with all documents, with new readings of rows on disk."""
-        by_place = {self._place_of(row): line for row, line in (readings or {}).items()}
-        by_place.pop(0, None)
-        documents = list(self._waiting.values())
-        return WordPlan(self.segment, self._row_of[1:] >= 0, documents, upto, by_place)
-
-    def find_unread(self) -> Rows:
-        """The rows on disk of which no reading is there."""
-        rows = self._row_of[1:]
-        return rows[:0] if self.segment is None else rows[(rows >= 0) & self.segment.unread]
+    def open(self, row_of: Callable[[str], int], marks: NDArray[np.int64]) -> None:
+        """Take the documents on disk. `row_of` gives a key's row, -1 for a deleted one, `marks`
+        the mark of each row."""
+        stored = self.table.read()
+        self._due, self._gone = {}, set()
+        documents: dict[int, IndexedDocument] = {}
+        for key, mark, document in stored:
+            row = row_of(key)
+            if row >= 0 and marks[row] == mark:
+                documents[row] = document
+            elif row < 0:
+                self._gone.add(key)
+        columns = WordColumns(
+            documents.values(), documents, self._fields, read_forms=self.table.read_forms
+        )
+        self._words = GrowingWords(columns)
+        self._hashes = GrowingColumn()
+        hashes = self._hashes.extend_to(len(marks))
+        hashes[list(documents)] = list(map(hash, documents.values()))
 
     def find_missing(self, rows: Rows) -> Rows:
-        """Those of `rows` that have words neither on disk nor waiting."""
-        missing = rows[self._places.take(rows, mode="clip") == 0].tolist()
-        return np.array([row for row in missing if row not in self._waiting], np.int64)
+        """Those of `rows` that have no words."""
+        return np.array([row for row in rows.tolist() if row not in self._words], np.int64)
 
     @property
-    def count(self) -> int:
-        """How many documents are in the segment."""
-        return 0 if self.segment is None else self.segment.count
+    def due(self) -> int:
+        """How many documents the disk has to learn."""
+        return len(self._due)
 
     @property
-    def gone(self) -> int:
-        """How many documents on disk no longer count: with many, it is worth writing anew."""
-        return len(self._worn)
+    def known(self) -> int:
+        """How many documents there are."""
+        return len(self._words)
 
-    @property
-    def waiting(self) -> int:
-        """How many documents are in memory only."""
-        return len(self._waiting)
+    def put_all(self, documents: Mapping[int, StoredDocument]) -> int:
+        """Index documents by row, new, changed or unchanged; how many of those known changed."""
+        changed_count = 0
+        hashes = self._hashes.extend_to(max(documents, default=-1) + 1)
+        changed: dict[int, IndexedDocument] = {}
+        for row, (key, _, document) in documents.items():
+            if row in self._words:
+                if hashes[row] == hash(document):
+                    continue
+                self._words.drop(row)
+                changed_count += 1
+                # What it was must leave the disk at once, as if it were deleted.
+                self._gone.add(key)
+            hashes[row], changed[row] = hash(document), document
+        self._due.update(documents)
+        if changed:
+            self._words.add(changed)
+        return changed_count
 
-    def put(self, row: int, document: IndexedDocument) -> None:
-        """Index a document, new, changed or unchanged."""
-        number = self._place_of(row)
-        if number and self.segment is not None and self.segment.digest(number) == document.digest:
-            self._take_back(row)
-            return
-        self._drop_stored(row)
-        if self._waiting.get(row) != document:
-            self._take_back(row)
-            self._waiting[row] = document
-            self._statistics = None
-            if self._postings is not None:
-                self._postings.add(row, document.texts, document.forms)
-
-    def drop(self, row: int) -> None:
+    def drop(self, row: int, key: str) -> None:
         """Forget a deleted row: its words no longer count, and `purge` erases them."""
-        self._drop_stored(row)
-        self._take_back(row)
+        self._words.drop(row)
+        self._due.pop(row, None)
+        self._gone.add(key)
+
+    def forget(self, keys: Iterable[str]) -> None:
+        """Let `purge` erase documents that this process may never have seen."""
+        self._gone.update(keys)
+
+    def write(self, changed: Callable[[], Iterable[str]], limit: int | None = None) -> bool:
+        """Write up to `limit` documents that are due; see `DocumentTable.write`."""
+        if not self.purge():
+            return False
+        rows = list(islice(self._due, limit))
+        for first in range(0, len(rows), _AT_ONCE):
+            chunk = rows[first : first + _AT_ONCE]
+            if not self.table.write([self._due[row] for row in chunk], changed):
+                return False
+            for row in chunk:
+                del self._due[row]
+        if rows:
+            self.table.write_anew()
+        return True
+
+    def purge(self, seconds: float = 0.0) -> bool:
+        """Erase deleted and replaced documents from the disk; whether no file has a byte of them.
+
+        With `seconds`, that is so on return: if others do not let go of the file by then, it is
+        removed, and made anew at the next opening. Raises `StoreError` if that is refused, too.
+        """
+        until = time.monotonic() + seconds
+        while self._gone:
+            if self.table.erase(self._gone):
+                self._gone = set()
+            elif not seconds:
+                return False
+            elif time.monotonic() < until:
+                time.sleep(0.005)
+            else:
+                self.table.remove()
+                self._gone = set()
+        return True
 
     # Scoring.
-
-    @property
-    def postings(self) -> MemoryPostings:
-        """The waiting documents, by term."""
-        if self._postings is None:
-            self._postings = MemoryPostings(self.file.fields)
-            for row, document in self._waiting.items():
-                self._postings.add(row, document.texts, document.forms)
-        return self._postings
 
     def term(self, token: str) -> str:
         """The term of a token."""
@@ -151,16 +155,8 @@ class WordIndex:
 
     @property
     def statistics(self) -> WordStatistics:
-        """How often terms occur on disk and in memory together."""
-        if self._statistics is None:
-            self._statistics = WordStatistics(self.segment, (self.postings,))
-        return self._statistics
-
-    def readings_of(self, rows: Rows) -> list[str]:
-        """What was read of each row that is on disk, "" for none."""
-        if self.segment is None:
-            return [""] * len(rows)
-        return self.segment.readings(self._places.take(rows, mode="clip") * (rows >= 0))
+        """How often terms occur."""
+        return self._words.statistics
 
     def entries(
         self, numbers: TermNumbers, idfs: Collection[float], field: int = 0
@@ -170,43 +166,13 @@ class WordIndex:
         parts = bm25(occurrences, idfs, self.statistics.average(field))
         return occurrences.of_terms, occurrences.keys, parts
 
-    def with_all(self, terms: Collection[str]) -> Rows:
-        """The rows that have all these distinct terms in the first field."""
-        rows = self.occurrences(numbers_of(terms)).keys
-        return np.flatnonzero(np.bincount(rows) == len(terms))
+    def with_all(self, numbers: TermNumbers) -> Rows:
+        """The rows that have all the terms of these distinct numbers in the first field."""
+        return np.flatnonzero(np.bincount(self.occurrences(numbers).keys) == len(numbers))
 
     def occurrences(self, numbers: TermNumbers, field: int = 0) -> Occurrences:
         """Where the terms of these numbers occur, with the lengths of a field; keys are rows."""
-        parts: list[Occurrences] = []
-        for postings in self.statistics.parts:
-            if postings.count or not parts:
-                occurrences = postings.occurrences(numbers, field)
-                if postings is self.segment:
-                    rows = self._row_of[occurrences.keys]
-                    counting = rows >= 0
-                    columns = occurrences._replace(keys=rows)
-                    occurrences = Occurrences(*(column[counting] for column in columns))
-                parts.append(occurrences)
-        return (
-            parts[0]
-            if len(parts) == 1
-            else Occurrences(*map(np.concatenate, zip(*parts, strict=True)))
-        )
-
-    def _place_of(self, row: int) -> int:
-        return int(self._places[row]) if row < len(self._places) else 0
-
-    def _drop_stored(self, row: int) -> None:
-        number = self._place_of(row)
-        if number and self.segment is not None:
-            self._statistics = None
-            self._places[row] = 0
-            self._row_of[number] = -1
-            self._worn.append(self.segment.key(number))
-
-    def _take_back(self, row: int) -> None:
-        if self._waiting.pop(row, None) is not None:
-            self._postings = self._statistics = None
+        return self.statistics.occurrences(numbers, field)
 
 
 def best_of(keys: Rows, scores: NDArray[FloatT], limit: int) -> tuple[Rows, NDArray[FloatT]]:

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Final, TypeAlias
 
-from anaphora.index.words.postings import WordStatistics, idf, numbers_of
+from anaphora.index.words.documents import TITLE, numbers_of
+from anaphora.index.words.postings import WordStatistics, idf
 from anaphora.language.analyser import QueryWord, token_of
 from anaphora.language.languages.language import ENGLISH
 
@@ -22,9 +23,6 @@ Word: TypeAlias = str | QueryWord
 
 NEAR: Final = 0.6
 """The factor of a word that is read as another one, and of one that is part of another."""
-
-TITLE: Final = "^"
-"""Prefix of the tokens of titles. No token of a text begins with it."""
 
 _READ_AS: Final = 3
 """The most words of the texts that one misspelt word is read as."""

@@ -166,7 +166,7 @@ def stats(services: NamespaceServices) -> Stats:
         namespace=services.namespace,
         conversations=state.conversations,
         turns=state.turns,
-        indexed=state.words_indexed + state.words_in_memory,
+        indexed=state.turns,
         vectors=state.vectors,
         pending=state.pending,
         memories=services.memory.vectors.current(),

@@ -59,16 +59,6 @@ _SHORT = (
 _SHORT_STEP = 2048
 ENDLESS = 2**62
 """Stands for no end and no expiry in texts of short rows."""
-_SHORT_TEXTS = (
-    "SELECT {joined}(record_id, ','), {joined}(line, ',') FROM (SELECT record_id, "
-    "seq || ' ' || type || ' ' || created_at || "
-    "CASE WHEN last_reinforced = created_at AND reinforced = 0 AND valid_from = created_at AND "
-    "valid_until IS NULL AND expires_at IS NULL AND forgotten_at IS NULL THEN '' ELSE "
-    "' ' || last_reinforced || ' ' || reinforced || ' ' || valid_from || "
-    "' ' || COALESCE(valid_until, {endless}) || ' ' || COALESCE(expires_at, {endless}) || "
-    "CASE WHEN forgotten_at IS NULL THEN '' ELSE ' forgotten' END END AS line FROM record "
-    "WHERE {own}AND seq > :since AND seq <= :upto ORDER BY seq) AS found"
-)
 _TOMBSTONES = (
     "SELECT seq, owner_id FROM tombstone WHERE namespace = :namespace AND kind IN ({kinds}) "
     "AND seq > :since ORDER BY seq LIMIT :limit"
@@ -410,30 +400,18 @@ class Records(RecordReader[MemoryRecord]):
         rows = self._opened(RECORD, self._rows(self._all), only=names)
         return [tuple(row[position] for position in positions) for row in rows]
 
-    def short_rows(self, since: int = -1, upto: int = NO_LIMIT) -> Iterator[Rows]:
+    def short_rows(self, since: int = -1) -> Iterator[Rows]:
         """Of memories that changed after `since` the columns that time and status are judged by.
 
         (record_id, seq, type, created_at, last_reinforced, reinforced, valid_from, valid_until,
         expires_at, forgotten_at), all of them clear; in order of changes, some at a time. One that
         changes meanwhile may come twice, the later one as it is then.
         """
-        statement = RECORD.select(_SHORT) + f"AND {self._test} AND seq > :since AND seq <= :upto "
+        statement = RECORD.select(_SHORT) + f"AND {self._test} AND seq > :since "
         statement += f"ORDER BY seq LIMIT {_SHORT_STEP}"
-        while rows := self._rows(statement, since=since, upto=upto):
+        while rows := self._rows(statement, since=since):
             yield rows
             since = rows[-1][1]
-
-    def short_texts(self, since: int, upto: int) -> tuple[str, str]:
-        """The same of memories with numbers above `since` up to `upto`, in a third of the time.
-
-        Their ids, and a line of each (`short_line`), both joined by commas in order of changes.
-        """
-        join_function = "group_concat" if self.truth.path is not None else "string_agg"
-        statement = _SHORT_TEXTS.format(joined=join_function, own=self._of_kind, endless=ENDLESS)
-        rows = self._rows(statement, since=since, upto=upto)
-        # No row at all where there is no database yet.
-        ids, lines = rows[0] if rows else (None, None)
-        return ids or "", lines or ""
 
     def _backwards(self, before: int, history: bool) -> Iterator[MemoryRecord]:
         # The first page is usually a small one, and answered by few rows.
@@ -452,19 +430,6 @@ class Records(RecordReader[MemoryRecord]):
         except Unreadable as error:
             self._passed.add(error.id)
             raise
-
-
-def short_line(numbers: Sequence[int], kind: str, *, forgotten: bool) -> str:
-    """A row of `short_rows` as `short_texts` has it: short where nothing came after its making.
-
-    `numbers` are its seq, created_at, last_reinforced, reinforced, valid_from, valid_until and
-    expires_at, the last two `ENDLESS` where there is none.
-    """
-    seq, created_at, *times = numbers
-    if times == [created_at, 0, created_at, ENDLESS, ENDLESS] and not forgotten:
-        return f"{seq} {kind} {created_at}"
-    numbers_text = " ".join(map(str, (created_at, *times)))
-    return f"{seq} {kind} {numbers_text}{' forgotten' if forgotten else ''}"
 
 
 def _quoted(kinds: Iterable[str]) -> str:

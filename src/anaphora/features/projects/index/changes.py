@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import starmap
 from typing import Final
 
 from anaphora.features.projects.index.rows import SectionRows
 from anaphora.features.projects.store.notes import INDEXED_KINDS
 from anaphora.features.projects.store.source import SectionSource
-from anaphora.index.words.documents import TermOf, document_of
-from anaphora.index.words.writing import IndexedDocument
+from anaphora.index.words.documents import IndexedDocument, TermOf, analyse_fields
+from anaphora.index.words.table import StoredDocument
 from anaphora.store.records.titles import is_part, part_heading
 from anaphora.system.helper import with_helper
 from anaphora.values.memories import MemoryRecord
@@ -28,22 +29,22 @@ _SHARES: Final = (60, 300)
 class Changed:
     """The changes found in the database.
 
-    The words of `sections` (ids) and `notes` are to be indexed, those of the rows `gone` no longer
-    count; `forgotten`: a note is among these.
+    The words of `sections` (ids) and `notes` are to be indexed, those of the rows `gone`, with
+    their keys, no longer count.
     """
 
     sections: list[str] = field(default_factory=list)
     notes: list[MemoryRecord] = field(default_factory=list)
-    gone: list[int] = field(default_factory=list)
-    forgotten: bool = False
+    gone: list[tuple[int, str]] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.sections) + len(self.notes)
 
 
-def clear_document(keyed_fields: tuple[str, tuple[str, ...]]) -> IndexedDocument:
-    """The document of a key and its fields, in a home that is not sealed."""
-    return document_of(*keyed_fields)
+def clear_document(keyed_fields: tuple[str, tuple[str, ...]]) -> tuple[str, IndexedDocument]:
+    """The document of a key and its fields, with the key, in a home that is not sealed."""
+    key, fields = keyed_fields
+    return key, analyse_fields(fields)
 
 
 class SectionChanges:
@@ -63,8 +64,7 @@ class SectionChanges:
                     continue
                 row = rows.delete(owner, seq)
                 if row >= 0:
-                    changes.gone.append(row)
-                    changes.forgotten |= tombstone_kind != "section"
+                    changes.gone.append((row, owner))
         files = self._source.files(since)
         files_are_new = any(file.id not in rows.files for file in files)
         rows.put_files(files)
@@ -82,33 +82,33 @@ class SectionChanges:
         self._relations_at = relations
         return changes
 
+    def list_deleted(self, rows: SectionRows, since: int) -> Iterator[str]:
+        """The keys of what was deleted after a number of the database, and did not come back."""
+        for kind, owner, _ in self._source.tombstones(since):
+            if kind in ("section", *NOTE_TOMBSTONES) and rows.row(owner) < 0:
+                yield owner
+
     def list_keys(self, since: int) -> Iterator[str]:
         """The keys of what was changed or deleted after a number of the database."""
         yield from (owner for _, owner, _ in self._source.tombstones(since))
         yield from (section.id for section in self._source.sections(since))
         yield from (record.id for _, record in self._source.notes(since))
 
-    def later_than(self, rows: SectionRows, changes: Changed, upto: int) -> Changed:
-        """Those of the changes that came after number `upto`."""
-        at = rows.rows(changes.sections)
-        is_later = (at >= 0) & (rows.column("seq")[at] > upto) if len(rows) else at >= 0
-        sections = zip(changes.sections, is_later.tolist(), strict=True)
-        return Changed(
-            [section_id for section_id, later in sections if later],
-            [note for note in changes.notes if note.seq > upto],
-            changes.gone,
-        )
-
-    def documents(self, rows: SectionRows, changed: Changed) -> Iterator[IndexedDocument]:
+    def documents(self, rows: SectionRows, changed: Changed) -> Iterator[StoredDocument]:
         """The documents of changed sections and notes."""
+
+        def store(key: str, document: IndexedDocument) -> StoredDocument:
+            return StoredDocument(key, rows.mark(rows.row(key)), document)
+
         texts = self._texts(rows, changed.sections)
         if self._term_of is None:
             worth = len(changed.sections) >= _HELPED
-            yield from with_helper(clear_document, texts, worth=worth, shares=_SHARES)
+            analysed = with_helper(clear_document, texts, worth=worth, shares=_SHARES)
+            yield from starmap(store, analysed)
         else:
             # Keys of a sealed home must not leave this process.
             for key, fields in texts:
-                yield document_of(key, fields, self._term_of)
+                yield store(key, analyse_fields(fields, self._term_of))
         for record in changed.notes:
             source = record.sources[0] if record.sources else ""
             subject = (record.payload or {}).get("subject")
@@ -117,7 +117,8 @@ class SectionChanges:
                 payload = record.payload or {}
                 source = str(payload.get("name", ""))
                 names = (str(payload.get("title", "")), *part_heading(payload))
-            yield document_of(record.id, (source, " ".join(names), record.text), self._term_of)
+            fields = (source, " ".join(names), record.text)
+            yield store(record.id, analyse_fields(fields, self._term_of))
 
     def _texts(
         self, rows: SectionRows, sections: Sequence[str]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -29,20 +30,22 @@ from anaphora.features.projects.index.words import FIELDS, SectionWords
 from anaphora.features.projects.ranking.table import SectionTable
 from anaphora.features.projects.store.source import SectionSource, SectionText
 from anaphora.index.life_cycle import IndexLife
-from anaphora.index.maintenance import IndexLost
 from anaphora.index.rows import CURRENT
-from anaphora.index.words.file import WordFile, WordPlan
 from anaphora.index.words.index import WordIndex
-from anaphora.index.words.segment import WORD_INDEX_ERRORS
+from anaphora.index.words.table import DocumentTable
 from anaphora.store.crypto.index import CLEAR_INDEX, IndexSealer
 
 TAIL_LIMIT: Final = 1_000
 """Documents with words in memory only before they are written to disk."""
 
-STEP: Final = 4_000
-"""Documents written at once if many are new: their texts are in memory meanwhile."""
+STEP: Final = 1_000
+"""Documents that are indexed, and written if many are new, at once."""
+
+ERASING: Final = 2.0
+"""Seconds in which others let go of the words on disk, before these are removed instead."""
 
 _TAIL_AT_CLOSE: Final = 100
+_WRITTEN_AT_ONCE: Final = 64
 
 Rows = NDArray[np.int64]
 
@@ -65,28 +68,22 @@ class SectionIndex:
         background: bool = True,
     ) -> None:
         directory = Path(directory)
+        self._table = DocumentTable(directory, sealer, check=source.check)
         self._life = IndexLife(
             "anaphora-section-index",
             directory,
             mend=self._open_anew,
             finish=self._finish,
+            let_go=self._table.close,
             background=background,
         )
         self._source = source
         self._embedder = embedder
         self._term_of = sealer.token_key if sealer.sealed else None
         self._changes = SectionChanges(source, self._term_of)
-        self._file = WordFile(
-            directory / "words",
-            "sections.words",
-            sealer.mark,
-            source.check,
-            self._changes.list_keys,
-            fields=len(FIELDS),
-        )
         self._state = self._empty()
-        # Why the file could not be opened: the database answers, and it is rewritten.
-        self._problem: str | None = None
+        # Up to which number of the database all that was deleted has left the disk.
+        self._purged = -1
 
     # Following the database.
 
@@ -104,53 +101,46 @@ class SectionIndex:
     def _open(self, progress: ProgressCount | None) -> int:
         """Read everything: on the first query, or if the database was restored from a backup."""
         self._state = self._empty()
-        rows = self._state.rows
+        rows, words = self._state.rows, self._state.words.index
         changes = self._changes.changed(rows, -1)
-        self._file.tidy(self._life.writing)
-        self._problem = self._file.problem()
-        words = self._state.words.index
-        words.open(rows.row, self._source.version())
-        upto = -1 if words.segment is None else words.segment.upto
-        self._take_in(self._changes.later_than(rows, changes, upto), progress)
+        marks = np.array([rows.mark(row) for row in range(len(rows))], np.int64)
+        words.open(rows.row, marks)
+        words.purge()
+        missing = set(words.find_missing(np.arange(len(rows))).tolist())
+        changes.sections = [key for key in changes.sections if rows.row(key) in missing]
+        changes.notes = [note for note in changes.notes if rows.row(note.id) in missing]
+        self._take_in(changes, progress)
         return len(rows)
 
     def _take_changes(self, since: int, progress: ProgressCount | None) -> int:
         changes = self._changes.changed(self._state.rows, since)
-        for row in changes.gone:
-            self._state.words.index.drop(row)
+        for row, key in changes.gone:
+            self._state.words.index.drop(row, key)
         document_count = self._take_in(changes, progress)
-        if changes.forgotten:
-            self._state.words.index.purge()
+        self._state.words.index.purge()
         return len(changes.gone) + document_count
 
-    def _caught_up(self, since: int) -> None:
-        words = self._state.words.index
-        if words.segment is not None and words.segment.upto < 0:
-            # Only now are the words on disk, which were written in steps, complete.
-            self._write_waiting(self._life.seq)
-        if words.waiting > TAIL_LIMIT or self._needs_rewrite():
-            self._life.begin(self._settle_in_background)
+    def _caught_up(self, _: int) -> None:
+        if self._state.words.index.due > TAIL_LIMIT:
+            self._life.begin(self._write_in_background)
 
     def _empty(self) -> SectionState:
-        words = SectionWords(WordIndex(self._file, self._term_of))
+        words = SectionWords(WordIndex(self._table, self._term_of, len(FIELDS)))
         return SectionState(SectionRows(), words, SectionVectors(self._source, self._embedder))
 
     def _take_in(self, changed: Changed, progress: ProgressCount | None) -> int:
         """Index the documents of changes; if there are many, write them in steps; how many."""
         rows, words = self._state.rows, self._state.words.index
-        total, document_count, waiting_at_failure = len(changed), 0, 0
-        for document in self._changes.documents(rows, changed):
-            row = rows.row(document.key)
-            if row >= 0:
-                words.put(row, document)
-            document_count += 1
-            if progress is not None and document_count % 500 == 0:
+        total, document_count = len(changed), 0
+        documents = self._changes.documents(rows, changed)
+        while chunk := list(islice(documents, STEP)):
+            words.put_all({row: stored for stored in chunk if (row := rows.row(stored.key)) >= 0})
+            document_count += len(chunk)
+            if progress is not None and document_count < total:
                 progress(document_count, total)
-            if words.waiting >= STEP + waiting_at_failure:
-                # Up to -1: a process that opens it before it is complete must read everything.
-                is_written = self._write_waiting(-1)
+            if words.due >= STEP and self._life.background:
                 # If another process is writing or the disk refuses, documents stay in memory.
-                waiting_at_failure = 0 if is_written else words.waiting
+                words.write(lambda: self._changes.list_keys(self._life.upto))
         if progress is not None and total:
             progress(total, total)
         self._state.vectors.sync()
@@ -169,16 +159,9 @@ class SectionIndex:
 
         def find() -> SectionCandidates:
             self.sync()
-            try:
-                return self._state.find(query)
-            except WORD_INDEX_ERRORS as error:
-                raise IndexLost(str(error)) from error
+            return self._state.find(query)
 
-        try:
-            return self._life.use(find)
-        except IndexLost as error:
-            with self._life.held():
-                return self._state.without_words(query, str(error))
+        return self._life.use(find)
 
     def _open_anew(self, _: Exception) -> None:
         # The files vanished while they were read: the next catching up reads the database again.
@@ -234,65 +217,51 @@ class SectionIndex:
     # The disk.
 
     def check(self) -> SectionCheck:
-        """Catch up, and check the files on disk, which are read whole."""
+        """Catch up, and check the file on disk, which is read whole."""
         with self._life.held():
             self.sync()
             state = self._state
             count = state.rows.known()
-            waiting = state.words.index.waiting
+            due = state.words.index.due
             is_embedded = state.vectors.embedded(state.rows.vector_keys())
             pending = int(((state.rows.column("state") == CURRENT) & ~is_embedded).sum())
-        on_disk = self._file.open()
-        written_count = 0 if on_disk is None else on_disk.count
-        problem = self._problem or self._file.problem()
-        return SectionCheck(count, written_count, waiting, pending, problem)
+            on_disk = len(self._table.read())
+            return SectionCheck(count, on_disk, due, pending, self._table.find_problem())
 
     def rebuild(self) -> bool:
         """Rebuild the words on disk from the database; False if another process is writing."""
-        with self._life.writing("words") as is_locked:
-            if not is_locked:
-                return False
-            with self._life.held():
-                self._file.remove_all()
-                self._state, self._life.seq = self._empty(), -1
+        with self._life.held():
+            self._table.remove()
+            self._life.seq = -1
         self.sync()
         return self.settle()
 
     def settle(self) -> bool:
-        """Write what is only in memory; False if another process writes or the disk refuses.
+        """Write what is only in memory; False if another process writes or the disk refuses."""
+        with self._life.held():
+            return self._write()
 
-        If many documents on disk no longer count, everything is rewritten.
-        """
-        return self._life.write(
-            "words",
-            lambda: self._plan(self._life.seq),
-            lambda plan: self._file.write(plan, self._life.cut_short.is_set),
-            lambda *_: self._open_words(),
-        )
-
-    def _plan(self, upto: int) -> WordPlan | bool:
-        words, on_disk = self._state.words.index, self._file.open()
-        if on_disk is not None and (
-            words.segment is None or on_disk.generation != words.segment.generation
-        ):
-            # Another process has written meanwhile.
-            self._open_words()
-        if words.waiting or self._needs_rewrite() or (on_disk is None and words.count):
-            return words.plan(upto)
-        is_behind = words.segment is not None and words.segment.upto < upto
-        return words.plan(upto) if is_behind else True
+    def _write(self, limit: int | None = None) -> bool:
+        words = self._state.words.index
+        return words.write(lambda: self._changes.list_keys(self._life.upto), limit)
 
     def mend(self) -> bool:
-        """Rewrite the words on disk if they could not be opened; whether they are well."""
-        return self._problem is None or self.settle()
+        """Write the words on disk again if they could not be read; whether they are well."""
+        return self._table.problem is None or self.rebuild()
 
     def purge(self) -> bool:
-        """Remove deleted words from the disk now, however few they are; see `settle`."""
-        self._life.end_rewrite()
+        """Catch up with the database; on return, forgotten words have left the disk.
+
+        Raises `StoreError` if the disk refuses.
+        """
         with self._life.held():
             self.sync()
-            self._state.words.index.purge()
-        return self.settle()
+            # Another process may just be writing one that this one has never seen.
+            rows, words = self._state.rows, self._state.words.index
+            words.forget(self._changes.list_deleted(rows, self._purged))
+            is_clean = words.purge(ERASING)
+            self._purged = self._life.seq
+            return is_clean
 
     def close(self) -> None:
         """End the background and write what is worth writing. Safe to call twice."""
@@ -300,31 +269,13 @@ class SectionIndex:
 
     def _finish(self) -> None:
         with self._life.lock:
-            is_worth = self._problem is not None or self._needs_rewrite()
-            is_worth |= self._state.words.index.waiting > _TAIL_AT_CLOSE
-        if is_worth:
-            self.settle()
+            if self._state.words.index.due > _TAIL_AT_CLOSE:
+                self._write()
 
-    def _needs_rewrite(self) -> bool:
-        """Whether many documents on disk no longer count."""
-        words = self._state.words.index
-        return words.gone > max(TAIL_LIMIT, words.count // 4)
-
-    def _write_waiting(self, upto: int) -> bool:
-        """Write the waiting documents beside those on disk. The caller holds the lock."""
-        with self._life.writing("words") as is_locked:
-            plan = is_locked and self._plan(upto)
-            if isinstance(plan, bool):
-                return plan
-            return self._file.write(plan) and self._open_words()
-
-    def _open_words(self) -> bool:
-        is_open = self._state.words.index.open(self._state.rows.row, self._life.seq)
-        if is_open:
-            self._problem = None
-        return is_open
-
-    def _settle_in_background(self) -> None:
+    def _write_in_background(self) -> None:
         # If it cannot be written, memory answers, and a later change tries again.
         with suppress(AnaphoraError):
-            self.settle()
+            while not self._life.worker.stopping.is_set():
+                with self._life.held():
+                    if not self._write(_WRITTEN_AT_ONCE) or not self._state.words.index.due:
+                        return

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, cast
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,6 +65,8 @@ class SectionRows(KeyedRows):
         self._projects: dict[str, int] = {}
         self._paths: dict[tuple[str, str], int] = {}
         self._ends: dict[int, int] = {}
+        # Checksums of the texts of notes; those of sections are in the keys of their vectors.
+        self._texts: dict[int, int] = {}
         self._imports: dict[str, tuple[str, str, str]] = {}
         self._table: SectionTable | None = None
         # The table of files and the input it was made from, which most changes leave the same.
@@ -121,6 +124,7 @@ class SectionRows(KeyedRows):
         }
         row = int(self.put_rows([record.id], columns)[0])
         self._tell(row, f"note:{record.id}".encode("utf-8", "surrogatepass"))
+        self._texts[row] = crc32(record.text.encode("utf-8", "surrogatepass"))
         self._ends[row] = to_micros(record.expires_at) or 0
         return row
 
@@ -133,6 +137,10 @@ class SectionRows(KeyedRows):
                 self.column(name)[row] = empty
             self._tell(row, b"")
         return row
+
+    def mark(self, row: int) -> int:
+        """A number that is another one when the item of a row changes."""
+        return int(self.column("seq")[row]) << 32 | self._texts.get(row, crc32(self._keys[row]))
 
     def path_of(self, file_id: str) -> str:
         """The path of a file, "" for an unknown one."""

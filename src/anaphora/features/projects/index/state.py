@@ -15,7 +15,6 @@ from anaphora.features.projects.index.words import SectionWords
 from anaphora.features.projects.ranking.scores import FieldScores
 from anaphora.features.projects.ranking.table import SectionTable
 from anaphora.index.rows import CURRENT, PAST
-from anaphora.values.conversations import Degraded
 
 Rows = NDArray[np.int64]
 
@@ -42,7 +41,7 @@ class SectionQuery:
 
 @dataclass(frozen=True, slots=True)
 class SectionCandidates:
-    """R candidates: rows of `table`, the scores of their words, their cosines, and missing parts.
+    """R candidates: rows of `table`, the scores of their words, and their cosines.
 
     A cosine is NaN if a row has no vector; `cosine` is None if the query has none. `weights` has
     the weight of each term with its IDF. `pending` counts visible rows without a vector.
@@ -54,7 +53,6 @@ class SectionCandidates:
     weights: Mapping[str, float]
     cosine: NDArray[np.float64] | None = None
     pending: int = 0
-    degraded: tuple[Degraded, ...] = ()
 
     @property
     def mass(self) -> float:
@@ -64,9 +62,9 @@ class SectionCandidates:
 
 @dataclass(frozen=True, slots=True)
 class SectionCheck:
-    """Counts of sections and notes (`known`, with past notes), of documents `on_disk` (with those
-    that no longer count) and only `in_memory`, of visible rows without a vector (`pending`); and
-    the problem with the files, or None.
+    """Counts of sections and notes (`known`, with past notes), of documents `on_disk` and only
+    `in_memory`, of visible rows without a vector (`pending`); and the problem with the file, or
+    None.
     """
 
     known: int
@@ -120,16 +118,6 @@ class SectionState:
             pending = int((keep & ~self.vectors.embedded(keys)).sum())
         return SectionCandidates(
             table, rows, self.words.scores(weights, rows), weights, cosine, pending
-        )
-
-    def without_words(self, query: SectionQuery, reason: str) -> SectionCandidates:
-        """No candidates, and why."""
-        return SectionCandidates(
-            self.rows.table(),
-            np.empty(0, np.int64),
-            FieldScores(*np.empty((4, 0))),
-            dict(query.weights),
-            degraded=(Degraded("word index", f"it could not be read: {reason}"),),
         )
 
     def keep(self, query: SectionQuery) -> NDArray[np.bool_]:

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.features.projects.ranking.scores import FieldScores
+from anaphora.index.words.documents import numbers_of
 from anaphora.index.words.index import WordIndex, best_of
-from anaphora.index.words.postings import K1, B, idf, numbers_of, sum_by_row
+from anaphora.index.words.postings import K1, B, idf, sum_by_row
 
 FIRST: Final = {"path": 2.0, "title": 2.0, "body": 1.0}
 """The weights of fields in the search for candidates: a name says more than a mention."""
@@ -70,8 +71,7 @@ class SectionWords:
         index_of = np.full(int(rows.max(initial=-1)) + 2, -1)
         index_of[rows] = np.arange(len(rows))
         for field in range(len(FIELDS)):
-            # The average length, of the documents in memory too.
-            average = max(1.0, statistics.tokens(field) / max(1, statistics.documents))
+            average = statistics.average(field)
             occurrences = self.index.occurrences(numbers_of(useful, field), field)
             at = index_of.take(occurrences.keys, mode="clip")
             in_rows = at >= 0

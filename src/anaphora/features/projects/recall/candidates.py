@@ -144,10 +144,7 @@ def search(reader: ProjectReader, query: SectionQuery) -> tuple[SectionCandidate
     none = np.zeros(len(worth))
     share = worth / (candidates.mass or 1.0)
     words = FieldScores(path=none, title=none, body=worth, held=share)
-    scanned_rows = replace(
-        scanned_rows, words=words, weights=candidates.weights, degraded=candidates.degraded
-    )
-    return scanned_rows, rung
+    return replace(scanned_rows, words=words, weights=candidates.weights), rung
 
 
 def _find_rows(texts: Iterable[tuple[int, str]], parts: Mapping[str, float]) -> dict[int, float]:

@@ -126,7 +126,6 @@ class ContextRecall:
             candidates = replace(
                 candidates, cosine=self.embedder.calibration.asked.apply(candidates.cosine)
             )
-        degraded.extend(candidates.degraded)
         if candidates.pending:
             reason = (
                 f"{candidates.pending} sections and notes have no vector yet and are found by "
