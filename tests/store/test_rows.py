@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -187,6 +189,33 @@ def test_following_by_number_gives_the_present(truth: Database, open_again: Open
         follow(limit=round_ % 3 + 1)
         assert known == {r.id: r for r in records.list(limit=999, history=True)}
     assert follower.changed_since(seen) == ()
+
+
+@pytest.mark.promise("forget.bytes")
+@pytest.mark.parametrize("seed", range(3))
+def test_a_forgotten_text_is_in_no_byte_of_the_file(tmp_path: Path, seed: int) -> None:
+    """However often rows are moved as pages fill and empty: SQLite leaves copies of some."""
+    from anaphora.store.records.forgetting import forget_for_good
+
+    rng, living, number = random.Random(seed), dict[str, str](), 0
+    truth = Database(path=tmp_path / "anaphora.db")
+    records = Records(truth, "default")
+    for _ in range(40):
+        words = [f"secret{number + more}word" for more in range(rng.randint(5, 40))]
+        number += len(words)
+        sizes = [rng.choice((rng.randint(0, 80), rng.randint(0, 900))) for _ in words]
+        items = [
+            NewMemory(f"{word} " + "x " * size) for word, size in zip(words, sizes, strict=True)
+        ]
+        living |= zip(keep(records, *items), words, strict=True)
+        ids = rng.sample(sorted(living), len(living) // 2)
+        gone = [living.pop(record_id) for record_id in ids]
+        with records.change(scrub=True) as work:
+            forget_for_good(work, ids)
+        assert work.write.is_clean
+        stored = b"".join(path.read_bytes() for path in tmp_path.iterdir())
+        assert not [word for word in gone if f"{word} ".encode() in stored]
+    truth.close()
 
 
 @pytest.mark.promise("vectors.truth")

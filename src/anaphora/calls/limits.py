@@ -8,13 +8,15 @@ cannot be interrupted. Writes are never limited, so that none is left half-done.
 from __future__ import annotations
 
 import math
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar, copy_context
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeVar
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, ClassVar, Final, TypeVar
 
 from anaphora.errors import Cancelled, InvalidInput, TimedOut
 from anaphora.system.late_threads import begins
@@ -30,6 +32,9 @@ SLICE: Final = 0.02
 
 RESERVE: Final = 0.1
 """Seconds reserved for the search by words, which answers if vectors come too late."""
+
+_MOST_IDLE: Final = 16
+"""Idle threads that wait for the next limited call."""
 
 
 class Cancellation:
@@ -189,44 +194,79 @@ def within_limit(call: Callable[[], ResultT]) -> ResultT:
     if time_is_up():
         raise TimedOut(limit.seconds)
     outcome: list[tuple[ResultT | None, BaseException | None]] = []
-    end_event = threading.Event()
-
-    permits = current_permits()
+    permits, context = current_permits(), copy_context()
 
     def run() -> None:
         defer_for(permits)
         try:
-            outcome.append((call(), None))
+            outcome.append((context.run(call), None))
         except BaseException as error:  # noqa: BLE001 - raised again in the waiting thread
             outcome.append((None, error))
         finally:
-            end_event.set()
+            defer_for(None)
 
-    thread = threading.Thread(
-        target=copy_context().run, args=(run,), name="anaphora-limited", daemon=True
-    )
-    if not begins(thread):
+    end_event = _LimitedThread.start_call(run)
+    if end_event is None:
         return call()
-    _running.add(thread)
+    _running.add(end_event)
     with lent():
         is_done = wait_within(end_event.wait)
     if not is_done:
         raise TimedOut(limit.seconds)
-    _running.discard(thread)
+    _running.discard(end_event)
     return_value, error = outcome[0]
     if error is not None:
         raise error
     return return_value  # type: ignore[return-value]
 
 
-_running: set[threading.Thread] = set()
-"""Threads begun under a limit; `wait_for_given_up` removes abandoned ones that have ended."""
+class _LimitedThread(threading.Thread):
+    """A thread that runs one call after another: beginning one takes longer than many a call."""
+
+    _idle: ClassVar[list[_LimitedThread]] = []
+
+    def __init__(self) -> None:
+        super().__init__(name="anaphora-limited", daemon=True)
+        self._calls: SimpleQueue[tuple[Callable[[], None], threading.Event]] = SimpleQueue()
+
+    @classmethod
+    def start_call(cls, call: Callable[[], None]) -> threading.Event | None:
+        """Run `call`, which raises nothing, and set the event; None where no thread begins."""
+        thread: _LimitedThread | None = None
+        with suppress(IndexError):
+            thread = cls._idle.pop()
+        if thread is None:
+            thread = cls()
+            if not begins(thread):
+                return None
+        end_event = threading.Event()
+        thread._calls.put((call, end_event))
+        return end_event
+
+    def run(self) -> None:
+        """Run calls; with enough idle threads, end."""
+        while True:
+            call, end_event = self._calls.get()
+            call()
+            is_kept = len(self._idle) < _MOST_IDLE
+            if is_kept:
+                self._idle.append(self)
+            end_event.set()
+            if not is_kept:
+                return
+
+
+# In a forked child none of them runs.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_LimitedThread._idle.clear)
+
+_running: set[threading.Event] = set()
+"""Ends of calls begun under a limit; `wait_for_given_up` removes those of abandoned ones."""
 
 
 def wait_for_given_up(seconds: float) -> None:
     """Wait for abandoned calls: a process must not exit inside a model library."""
     ends = time.monotonic() + seconds
-    for thread in list(_running):
-        thread.join(max(0.0, ends - time.monotonic()))
-        if not thread.is_alive():
-            _running.discard(thread)
+    for end_event in list(_running):
+        if end_event.wait(max(0.0, ends - time.monotonic())):
+            _running.discard(end_event)

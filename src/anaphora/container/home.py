@@ -262,7 +262,7 @@ class Container:
                     services.close()
             self.truth.erase(name)
             self._erasures = self.truth.erasures()
-        clean = self.truth.scrub()
+        clean = self.truth.scrub(anew=True)
         remove_files(self, name)
         return clean
 

@@ -112,7 +112,7 @@ class StoredSecrets:
         from anaphora.store.records.forgetting import describe_forgotten
         from anaphora.store.records.rows import STANDS_ALONE, same_key_of
 
-        with self._records.change(kind) as work:
+        with self._records.change(kind, scrub=True) as work:
             work.load(ids=ids)
             records = {
                 record_id: record

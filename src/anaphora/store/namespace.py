@@ -148,21 +148,42 @@ class NamespaceTransaction(_NamespaceRows):
     def _replace(self, table: Table, rows: Sequence[Row]) -> None:
         """Add rows of all columns, or put them in the place of those with their primary keys."""
         if rows:
-            statements.replace(self.write.connection, table.name, self._numbered(table, rows))
+            with self._tracing(table, rows):
+                statements.replace(self.write.connection, table.name, self._numbered(table, rows))
 
     def _update(self, table: Table, rows: Sequence[Row]) -> None:
         """Change rows that are there, found by their primary keys; each gets the next number."""
         if rows:
             stored_rows = self._numbered(table, rows)
-            self._execute_update(table, stored_rows, stored_rows[0])
+            with self._tracing(table, rows):
+                self._execute_update(table, stored_rows, stored_rows[0])
+
+    @contextmanager
+    def _tracing(self, table: Table, rows: Sequence[Row]) -> Iterator[None]:
+        """Note what the file had of rows that are changed inside, if it is to be scrubbed."""
+
+        def find_all() -> set[bytes]:
+            keys = ({name: row[name] for name in table.own_key} for row in rows)
+            return {
+                trace
+                for key in keys
+                for where, cells in self._compared(key)
+                for trace in statements.find_traces(self.write.connection, table.name, where, cells)
+            }
+
+        before = set() if self.write.traces is None else find_all()
+        yield
+        if before and self.write.traces is not None:
+            self.write.traces |= before - find_all()
 
     def _delete(self, table: Table, **values: Any) -> int:
         """Delete the rows with these values in their columns (a list: any of it); how many."""
-        connection = self.write.connection
-        return sum(
-            statements.delete(connection, table.name, where, cells)
-            for where, cells in self._compared(values)
-        )
+        connection, deleted_count = self.write.connection, 0
+        for where, cells in self._compared(values):
+            if self.write.traces is not None:
+                self.write.traces |= statements.find_traces(connection, table.name, where, cells)
+            deleted_count += statements.delete(connection, table.name, where, cells)
+        return deleted_count
 
     def _set(self, table: Table, changed: Mapping[str, Any], **values: Any) -> int:
         """Set clear columns of the rows with these values, without a new number."""

@@ -12,7 +12,7 @@ import os
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -77,6 +77,8 @@ class Write:
     audit: str | None
     now: Callable[[], datetime]
     is_clean: bool = True
+    traces: set[bytes] | None = None
+    """Of a write that is to be scrubbed, what its files have of the rows that it removes."""
     before: int = field(init=False)
 
     def __post_init__(self) -> None:
@@ -177,11 +179,13 @@ class Database:
         """
         with self._turn(), ExitStack() as stack:
             change = self._begin(stack, namespace, synced=not scrub)
+            if scrub and self.path is not None:
+                change.traces = set()
             yield change
             if change.changed:
                 statements.advance(change.connection, namespace, change.seq)
         if scrub and change.changed:
-            change.is_clean = self.scrub()
+            change.is_clean = self.scrub(change.traces or ())
 
     def erase(self, namespace: str) -> None:
         """Delete every row of a namespace, its head too: it was never there. `StoreError`.
@@ -237,18 +241,24 @@ class Database:
         """The write-ahead log beside the database; None on a server."""
         return None if self.path is None else self.path.with_name(self.path.name + "-wal")
 
-    def scrub(self) -> bool:
+    def scrub(self, traces: Collection[bytes] = (), *, anew: bool = False) -> bool:
         """Leave nothing of what was deleted in the database's files; whether that was possible.
 
         Deleted cells are overwritten as they are deleted (`secure_delete`); older copies of their
-        pages are in the write-ahead log until it is merged and cut. False where a reader holds on
-        to it for long. Always True on a server, whose own vacuum does the like. `StoreError` when
+        pages are in the write-ahead log until it is merged and cut. SQLite also leaves a copy of
+        one row in some hundred, where it was moved from before: a file with one of these `traces`
+        is written anew, and with `anew` any. False where another process holds on to the log, or
+        the room lacks. Always True on a server, whose own vacuum does the like. `StoreError` when
         the disk refuses.
         """
         if self.path is None or not sqlite.exists(self.path):
             return True
         with self._borrow(self.path) as opened:
-            return sqlite.cut_log(opened.connection, self.path)
+            if not sqlite.cut_log(opened.connection, self.path):
+                return False
+            if anew or (traces and sqlite.holds_any(self.path, traces)):
+                return sqlite.write_anew(opened.connection, self.path)
+            return True
 
     def ensure(self) -> None:
         """Make the database now. `SchemaTooNew` or `SchemaTooOld` for one of another revision."""

@@ -6,9 +6,10 @@ file when asked to read.
 
 from __future__ import annotations
 
+import mmap
 import os
 import threading
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
@@ -149,6 +150,21 @@ def cut_log(connection: Any, path: Path) -> bool:
     except (Error, OSError) as error:
         raise explain(error, "scrub", path) from error
     return not busy
+
+
+def holds_any(path: Path, traces: Iterable[bytes]) -> bool:
+    """Whether a database's file has any of these bytes."""
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as stored:
+        return any(stored.find(trace) >= 0 for trace in traces)
+
+
+def write_anew(connection: Any, path: Path) -> bool:
+    """Write a database anew as a whole; False where others use it, or there is no room for it."""
+    try:
+        connection.execute("VACUUM")
+    except Error:
+        return False
+    return cut_log(connection, path)
 
 
 def lacks_added(error: Exception) -> bool:

@@ -12,13 +12,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from operator import itemgetter
-from typing import Any
+from typing import Any, Final
 
 from anaphora.store.db.driver import dbapi2
 from anaphora.store.db.faults import BUSY_SECONDS, IDLE_SECONDS
 from anaphora.store.db.revision import REVISION, REVISION_TABLE, check_revision
 from anaphora.store.db.tables import TABLES
 from anaphora.store.escaping import escape_rows, unescape_rows
+
+_TEXT: Final = "text"
+"""The column of tables that hold a statement or a passage."""
+
+_TRACE: Final = 48
+"""Bytes of a trace."""
 
 Row = Mapping[str, Any]
 Where = tuple[tuple[str, int], ...]
@@ -83,6 +89,18 @@ def delete(connection: Any, table: str, where: Where, cells: Sequence[Any]) -> i
     """Delete the rows that have the values; how many."""
     statement = f"DELETE FROM {table} WHERE {_test_text(where)}"  # noqa: S608 - names of ours
     return int(execute(connection, statement, cells).rowcount)
+
+
+def find_traces(connection: Any, table: str, where: Where, cells: Sequence[Any]) -> set[bytes]:
+    """The beginnings and ends of the texts of the rows that have the values, as a file has them."""
+    if _TEXT not in TABLES[table].names:
+        return set()
+    statement = f"SELECT {_TEXT} FROM {table} WHERE {_test_text(where)}"  # noqa: S608
+    texts = (
+        str(text).encode("utf-8", "surrogatepass")
+        for (text,) in execute(connection, statement, cells)
+    )
+    return {trace for text in texts if text for trace in (text[:_TRACE], text[-_TRACE:])}
 
 
 def read(

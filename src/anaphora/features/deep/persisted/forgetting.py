@@ -190,7 +190,7 @@ class DeepForgetting:
             )
             return any(is_gone(int(index)) for index in indexes)
 
-        with self.records.change() as work:
+        with self.records.change(scrub=True) as work:
             deep = self.rows.within(work.write)
             facts = drop_lost_facts(deep, work, conversation_id, stands)
             facts += self.list_derived(work, facts)
@@ -201,7 +201,6 @@ class DeepForgetting:
             if thread is None:
                 for table in ("extraction", "session_job"):
                     deep.drop(table, {"conversation_id": conversation_id})
-        self.rows.truth.scrub()
         if facts:
             self.settle()
 

@@ -117,7 +117,7 @@ class ProjectUpkeep:
         removed_project = self.projects.remove(project_id)
         self.indexing.note_folder(project_id, "")
         # The words of deleted rows leave every file of the home, too.
-        self.projects.truth.scrub()
+        self.projects.truth.scrub(anew=True)
         self.sections.purge()
         return removed_project
 
