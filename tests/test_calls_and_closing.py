@@ -366,3 +366,29 @@ def test_a_thread_that_outlives_the_main_thread(tmp_path: Path, words: tuple[str
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == ["The kettle is blue 1", "weak 3", "closed"], done.stderr
     assert done.stderr == ""
+
+
+class Noting(WordHashingEmbedder):
+    """Notes in which threads it is asked."""
+
+    def __init__(self) -> None:
+        super().__init__(48)
+        self.threads: set[threading.Thread] = set()
+
+    def embed_query(self, text: str) -> Any:
+        self.threads.add(threading.current_thread())
+        return super().embed_query(text)
+
+
+@pytest.mark.promise("recall.timeout")
+def test_no_thread_is_begun_for_each_question_with_a_time_limit(tmp_path: Path) -> None:
+    """One thread embeds one question after the other, and each call may still give up."""
+    embedder = Noting()
+    with Memory.open(tmp_path, embedder=embedder) as memory:
+        memory.remember("Mara keeps the key.")
+        assert memory.recall("who keeps the key?", timeout=30).hits
+        embedder.threads.clear()
+        for number in range(12):
+            memory.recall(f"who keeps the key number {number}?", timeout=30)
+        assert len(embedder.threads) == 1
+        assert threading.current_thread() not in embedder.threads

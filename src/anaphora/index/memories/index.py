@@ -216,7 +216,10 @@ class MemoryIndex:
         came_back = any(state.rows.row(record_id) >= 0 for _, record_id in tombstones)
         self._take_links(-1 if came_back else since)
         state.vectors.sync(state.rows)
-        self._purge_files()
+        # Another process may just be writing one that this one has never seen.
+        state.words.index.forget(key for _, key in tombstones if state.rows.row(key) < 0)
+        if self._purge_files() and self._purged >= since:
+            self._purged = self._life.upto
         return changed_count
 
     def _take_links(self, since: int) -> None:
@@ -226,10 +229,10 @@ class MemoryIndex:
         if len(self._state.rows):
             self._state.links.put(self._state.rows, self._records.links_since(since, CLOSENESS))
 
-    def _purge_files(self) -> None:
-        """Remove deleted memories from the disk, unless it is in use there."""
-        self._state.words.index.purge()
+    def _purge_files(self) -> bool:
+        """Remove deleted memories from the disk, unless it is in use there; whether words are."""
         self._state.vectors.purge(self._state.rows)
+        return self._state.words.index.purge()
 
     def _changed_since(self, seq: int) -> Iterator[Sequence[MemoryRecord]]:
         while records := self._records.changed_since(seq, _STEP):
@@ -437,7 +440,6 @@ class MemoryIndex:
         """
         with self._life.held():
             self.sync()
-            # Another process may just be writing one that this one has never seen.
             tombstones = self._records.tombstones_since(self._purged)
             rows, words = self._state.rows, self._state.words.index
             words.forget(key for _, key in tombstones if rows.row(key) < 0)
