@@ -6,6 +6,7 @@ has left the journal, too, when `purge` returns True.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +21,7 @@ from anaphora.store.db.driver import dbapi2
 _BUSY_MS: Final = 30
 _BUSY: Final = ("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_FULL", "SQLITE_READONLY")
 _COMPANIONS: Final = ("", "-wal", "-shm", "-journal")
+_inherited: list[Any] = []
 _META: Final = """CREATE TABLE meta (
   only INTEGER PRIMARY KEY CHECK (only = 1), format TEXT NOT NULL, change INTEGER NOT NULL)"""
 
@@ -41,6 +43,7 @@ class IndexFile:
         self.read_only = read_only
         self.wants_purge = False
         self._identity: tuple[int, int] = (0, 0)
+        self._process = os.getpid()
         try:
             if path is None:
                 uri = ":memory:"
@@ -68,7 +71,11 @@ class IndexFile:
 
     def close(self) -> None:
         """Close the connection; the journal is deleted with the last one."""
-        self.db.close()
+        if self._process == os.getpid():
+            self.db.close()
+        else:
+            # A forked child must not end what its parent has open.
+            _inherited.append(self.db)
 
     @property
     def on_disk(self) -> bool:
@@ -76,9 +83,11 @@ class IndexFile:
         return self.path is not None and not self.read_only
 
     def current(self) -> bool:
-        """Whether the open file is still the one at its path."""
+        """Whether the open file is still the one at its path, and of this process."""
         if self.path is None:
             return True
+        if self._process != os.getpid():
+            return False
         try:
             status = self.path.stat()
         except OSError:
