@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from anaphora.index.file import IndexFile
+from anaphora.index.file import IndexFile, placeholders
 
+_AT_ONCE: Final = 500
 _LEAST: Final = 1_000
 _SHARE: Final = 4
 """A file is written anew if it has more wiped rows than 1,000, and than 1/4 of the others."""
@@ -55,11 +56,15 @@ class CellTable:
         rows: list[tuple[int, bytes]] = db.execute(query).fetchall()
         return rows
 
-    def find(self, db: Any, names: Sequence[int]) -> list[tuple[int, bytes]]:
-        """The same of some hundred names."""
-        query = f"SELECT name, content FROM {self.table} WHERE name IN ({_marks(names)})"  # noqa: S608
-        rows: list[tuple[int, bytes]] = db.execute(query, names).fetchall()
-        return rows
+    def find(self, db: Any, names: Sequence[int]) -> dict[int, bytes]:
+        """The contents of the cells with these names, by name."""
+        contents: dict[int, bytes] = {}
+        for start in range(0, len(names), _AT_ONCE):
+            chunk = names[start : start + _AT_ONCE]
+            condition = f"name IN ({placeholders(chunk)})"
+            query = f"SELECT name, content FROM {self.table} WHERE {condition}"  # noqa: S608
+            contents |= db.execute(query, chunk).fetchall()
+        return contents
 
 
 def write_anew(file: IndexFile, tables: Sequence[CellTable], *, least: int = _LEAST) -> None:
@@ -85,7 +90,3 @@ def write_anew(file: IndexFile, tables: Sequence[CellTable], *, least: int = _LE
         file.db.execute("VACUUM")
         file.db.execute("PRAGMA user_version = 0")
     file.purge()
-
-
-def _marks(values: Sequence[object]) -> str:
-    return ",".join("?" * len(values))

@@ -7,7 +7,7 @@ has left the journal, too, when `purge` returns True.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sized
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -191,6 +191,11 @@ class IndexFile:
         for statement in (_META, *schema.split(";\n")):
             self.db.execute(statement)
         self.db.execute("INSERT INTO meta VALUES (1, ?, 0)", (form,))
+
+
+def placeholders(values: Sized) -> str:
+    """A mark for each value of a statement's list."""
+    return ",".join("?" * len(values))
 
 
 def remove_index_file(path: Path) -> None:

@@ -27,6 +27,10 @@ def _do_nothing() -> None:
     """The default for what an index has no need of."""
 
 
+def _ignore(_: Exception) -> None:
+    """The same, for an index that raises neither."""
+
+
 class _Hold:
     """Holds the lock of an index. A question enters it a dozen times, so it is no generator."""
 
@@ -60,7 +64,7 @@ class IndexLife:
         name: str,
         directory: Path,
         *,
-        mend: Callable[[Exception], None],
+        mend: Callable[[Exception], object] = _ignore,
         ensure_open: Callable[[], object] = _do_nothing,
         do_without: Callable[[Exception], None] | None = None,
         finish: Callable[[], object] = _do_nothing,
@@ -159,6 +163,14 @@ class IndexLife:
     def begin(self, work: Callable[[], None]) -> bool:
         """Run `work` in the background; False if other work is running or it must not."""
         return self.background and self.worker.begin(work)
+
+    def work_in_steps(self, step: Callable[[], bool]) -> None:
+        """Do `step` under the lock while it tells that there is more, and let calls go on between
+        two; it ends early when the background is to."""
+        while not self.worker.stopping.is_set():
+            with self.held():
+                if not step():
+                    return
 
     # The end.
 

@@ -49,17 +49,11 @@ TAIL_LIMIT = 500
 MUCH: Final = 20_000
 """Texts that are read ahead at once."""
 
-ERASING: Final = 2.0
-"""Seconds in which others let go of the words on disk, before these are removed instead."""
-
 _SURE: Final = 16
 """Of the newest memories on disk so many are made again when it is opened, to be sure of it."""
 
 _READ_AT_ONCE: Final = 8
 """Memories that are read in the background between two rests: some 2 ms, which a call waits."""
-
-_WRITTEN_AT_ONCE: Final = 64
-"""Documents that are written in the background between two calls: some 2 ms."""
 
 _REST: Final = 0.01
 """Seconds of a rest, in which calls go on."""
@@ -443,7 +437,7 @@ class MemoryIndex:
             tombstones = self._records.tombstones_since(self._purged)
             rows, words = self._state.rows, self._state.words.index
             words.forget(key for _, key in tombstones if rows.row(key) < 0)
-            words.purge(ERASING)
+            words.purge_surely()
             self._purged = self._life.seq
 
     def wait(self, timeout: float | None = None) -> bool:
@@ -475,7 +469,9 @@ class MemoryIndex:
             while not self._is_ending():
                 self._is_reading.clear()
                 if self._is_due():
-                    self._write_in_steps()
+                    self._life.work_in_steps(
+                        lambda: self._state.words.index.write_some(self._list_changed)
+                    )
                     if self._state.vectors.due():
                         self._write_vectors()
                 if self._is_due() or not self._find_unread(1):
@@ -484,13 +480,6 @@ class MemoryIndex:
                 if self._wait_for_quiet() and self.read_ahead():
                     break
         self._is_reading.clear()
-
-    def _write_in_steps(self) -> None:
-        """Write the words that are due, and let calls go on in between."""
-        while not self._is_ending():
-            with self._life.held():
-                if not self._write_words(_WRITTEN_AT_ONCE) or not self._state.words.index.due:
-                    return
 
     def _wait_for_quiet(self) -> bool:
         """Wait until nothing changes for a while; False if writing is due or the end comes."""
@@ -511,8 +500,8 @@ class MemoryIndex:
         with self._life.lock:
             return self._table.unread(limit) if self._term_of is None else []
 
-    def _write_words(self, limit: int | None = None) -> bool:
-        return self._state.words.index.write(self._list_changed, limit)
+    def _write_words(self) -> bool:
+        return self._state.words.index.write(self._list_changed)
 
     def _list_changed(self) -> Iterator[str]:
         """The memories that were changed or deleted since this process has read them."""

@@ -11,7 +11,6 @@ import struct
 import zlib
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -19,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.index.cells import CellTable, cell_name, write_anew
-from anaphora.index.file import IndexFile
+from anaphora.index.file import IndexFile, placeholders
 from anaphora.index.maintenance import IndexLost
 from anaphora.index.turns.records import (
     AnnCheckpoint,
@@ -64,7 +63,6 @@ CREATE TABLE ann (
 
 _FORMAT = f"5/{ANALYSER}"
 _HEAD: Final = struct.Struct("<qII")
-_AT_ONCE: Final = 500
 _VECTORS = "SELECT id, text_hash, parts, checked FROM vectors"
 MAX_ATTEMPTS = 3
 _ALL = 2**63 - 1
@@ -178,12 +176,8 @@ class TurnIndexFile:
 
     def _contents(self, hashes: Sequence[bytes]) -> dict[bytes, bytes]:
         keys_by_name = {cell_name(key): key for key in hashes}
-        names = list(keys_by_name)
-        return {
-            keys_by_name[name]: content
-            for start in range(0, len(names), _AT_ONCE)
-            for name, content in _TEXTS.find(self._db, names[start : start + _AT_ONCE])
-        }
+        contents = _TEXTS.find(self._db, list(keys_by_name))
+        return {keys_by_name[name]: content for name, content in contents.items()}
 
     def words(self, after: int, upto: int) -> dict[int, IndexedDocument]:
         """The words of the rows in a range of row ids, in order. Raises IndexLost."""
@@ -327,7 +321,7 @@ class TurnIndexFile:
             query = f"{_VECTORS} WHERE id > ? AND id <= ? AND embedder = ? ORDER BY id LIMIT ?"
             rows = self._db.execute(query, (last_id, upto, self.embedder, limit)).fetchall()
         else:
-            query = f"{_VECTORS} WHERE id IN ({_placeholders(which)})"
+            query = f"{_VECTORS} WHERE id IN ({placeholders(which)})"
             rows = self._db.execute(query, which).fetchall()
         blobs: list[bytes] = []
         crc = zlib.crc32
@@ -423,17 +417,13 @@ class TurnIndexFile:
         key, words = record.text_hash, record.words
         text = self._sealer.seal("text", key, record.text.encode("utf-8", "surrogatepass"))
         check = self._sealer.check("words", key, words.content)
-        return _HEAD.pack(check, len(text), len(words.counts) // 2) + text + words.content
+        return _HEAD.pack(check, len(text), words.term_count) + text + words.content
 
     def _insert(self, code: int, thread: bytes, records: Sequence[IndexedTurn]) -> None:
         """Write turns of a thread with this code and stored name."""
         by_name = {cell_name(record.text_hash): record for record in records}
-        cell_names = list(by_name)
-        for start in range(0, len(cell_names), _AT_ONCE):
-            chunk = cell_names[start : start + _AT_ONCE]
-            stored = {name for name, _ in _TEXTS.find(self._db, chunk)}
-            new = ((name, self._pack(by_name[name])) for name in chunk if name not in stored)
-            _TEXTS.add(self._db, new)
+        new = by_name.keys() - _TEXTS.find(self._db, list(by_name)).keys()
+        _TEXTS.add(self._db, ((name, self._pack(by_name[name])) for name in by_name if name in new))
         last_row = self._db.execute(
             "SELECT seq FROM sqlite_sequence WHERE name = 'turns'"
         ).fetchone()
@@ -466,14 +456,8 @@ class _Content(NamedTuple):
             check, size, count = _HEAD.unpack_from(content)
         except struct.error as error:
             raise IndexLost("a text is not the one that was written") from error
-        ends = list(accumulate((_HEAD.size, size, 8 * count, 2 * count)))
-        text, numbers, counts = (content[a:b] for a, b in pairwise(ends))
-        forms = content[ends[-1] :].decode("utf-8", "surrogatepass")
-        return cls(check, text, IndexedDocument(numbers, counts, forms))
-
-
-def _placeholders(items: Sequence[object]) -> str:
-    return ",".join("?" * len(items))
+        end = _HEAD.size + size
+        return cls(check, content[_HEAD.size : end], IndexedDocument.read(content[end:], count))
 
 
 def row_checks(

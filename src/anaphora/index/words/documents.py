@@ -65,6 +65,18 @@ class IndexedDocument:
         """All of it."""
         return self.numbers + self.counts + self.forms.encode("utf-8", "surrogatepass")
 
+    @classmethod
+    def read(cls, content: bytes, term_count: int) -> IndexedDocument:
+        """The document of so many terms with this `content`."""
+        ends = 8 * term_count, 10 * term_count
+        forms = content[ends[1] :].decode("utf-8", "surrogatepass")
+        return cls(content[: ends[0]], content[ends[0] : ends[1]], forms)
+
+    @property
+    def term_count(self) -> int:
+        """How many distinct terms it has."""
+        return len(self.counts) // 2
+
     @property
     def terms(self) -> TermNumbers:
         """The numbers of its terms, each once."""

@@ -28,8 +28,14 @@ from anaphora.index.words.table import DocumentTable, StoredDocument
 Rows = NDArray[np.int64]
 FloatT = TypeVar("FloatT", bound=np.floating[Any])
 
+ERASING: Final = 2.0
+"""Seconds in which others let go of the words on disk, before these are removed instead."""
+
 _AT_ONCE: Final = 500
 """Documents that are written in one transaction."""
+
+_BEHIND: Final = 64
+"""Documents that are written in the background between two calls: some 2 ms."""
 
 
 class WordIndex:
@@ -48,20 +54,20 @@ class WordIndex:
         self._hashes = GrowingColumn()
         # What the disk has to learn: by row, and the keys of what was deleted or replaced.
         self._due: dict[int, StoredDocument] = {}
-        self._gone: set[str] = set()
+        self._stale_keys: set[str] = set()
 
     def open(self, row_of: Callable[[str], int], marks: NDArray[np.int64]) -> None:
         """Take the documents on disk. `row_of` gives a key's row, -1 for a deleted one, `marks`
         the mark of each row."""
         stored = self.table.read()
-        self._due, self._gone = {}, set()
+        self._due, self._stale_keys = {}, set()
         documents: dict[int, IndexedDocument] = {}
         for key, mark, document in stored:
             row = row_of(key)
             if row >= 0 and marks[row] == mark:
                 documents[row] = document
             elif row < 0:
-                self._gone.add(key)
+                self._stale_keys.add(key)
         columns = WordColumns(
             documents.values(), documents, self._fields, read_forms=self.table.read_forms
         )
@@ -96,7 +102,7 @@ class WordIndex:
                 self._words.drop(row)
                 changed_count += 1
                 # What it was must leave the disk at once, as if it were deleted.
-                self._gone.add(key)
+                self._stale_keys.add(key)
             hashes[row], changed[row] = hash(document), document
         self._due.update(documents)
         if changed:
@@ -107,11 +113,15 @@ class WordIndex:
         """Forget a deleted row: its words no longer count, and `purge` erases them."""
         self._words.drop(row)
         self._due.pop(row, None)
-        self._gone.add(key)
+        self._stale_keys.add(key)
 
     def forget(self, keys: Iterable[str]) -> None:
         """Let `purge` erase documents that this process may never have seen."""
-        self._gone.update(keys)
+        self._stale_keys.update(keys)
+
+    def write_some(self, changed: Callable[[], Iterable[str]]) -> bool:
+        """Write as many as calls can wait for; whether there are more, and they can be written."""
+        return self.write(changed, _BEHIND) and bool(self._due)
 
     def write(self, changed: Callable[[], Iterable[str]], limit: int | None = None) -> bool:
         """Write up to `limit` documents that are due; see `DocumentTable.write`."""
@@ -128,24 +138,26 @@ class WordIndex:
             self.table.write_anew()
         return True
 
-    def purge(self, seconds: float = 0.0) -> bool:
-        """Erase deleted and replaced documents from the disk; whether no file has a byte of them.
+    def purge(self) -> bool:
+        """Erase deleted and replaced documents from the disk; whether no file has a byte of them,
+        which others may hinder."""
+        if self._stale_keys and self.table.erase(self._stale_keys):
+            self._stale_keys = set()
+        return not self._stale_keys
 
-        With `seconds`, that is so on return: if others do not let go of the file by then, it is
-        removed, and made anew at the next opening. Raises `StoreError` if that is refused, too.
+    def purge_surely(self) -> None:
+        """The same: on return no file has a byte of them.
+
+        If others do not let go of the file in time, it is removed, and made anew at the next
+        opening. Raises `StoreError` if that is refused, too.
         """
-        until = time.monotonic() + seconds
-        while self._gone:
-            if self.table.erase(self._gone):
-                self._gone = set()
-            elif not seconds:
-                return False
-            elif time.monotonic() < until:
-                time.sleep(0.005)
-            else:
+        until = time.monotonic() + ERASING
+        while not self.purge():
+            if time.monotonic() >= until:
                 self.table.remove()
-                self._gone = set()
-        return True
+                self._stale_keys = set()
+            else:
+                time.sleep(0.005)
 
     # Scoring.
 

@@ -147,7 +147,7 @@ class WordColumns:
         read_forms: Callable[[], Iterable[str]] = tuple,
     ) -> None:
         sizes = np.fromiter(
-            (len(document.counts) // 2 for document in documents), np.int64, len(documents)
+            (document.term_count for document in documents), np.int64, len(documents)
         )
         self.keys = np.fromiter(keys, np.int64, len(documents))
         self._read_forms = read_forms

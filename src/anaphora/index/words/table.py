@@ -30,7 +30,6 @@ _SCHEMA: Final = f"{_DOCUMENTS.schema};\n{_READINGS.schema}"
 _HEAD: Final = struct.Struct("<qqHI")
 """What a document begins with: its checksum, its mark, the length of its key, how many terms."""
 
-_AT_ONCE: Final = 500
 _OLDER: Final = ("words", "rows.bin", "rows.bin.new")
 """What an older version kept beside it, with words that may have been forgotten since."""
 
@@ -134,12 +133,9 @@ class DocumentTable:
         names = [self._name(key) for key in keys]
 
         def read_some(file: IndexFile) -> dict[int, bytes]:
-            cells: dict[int, bytes] = {}
-            for first in range(0, len(names), _AT_ONCE):
-                # Not in a transaction: a question asks for a handful.
-                with file.guarded(decoding=True):
-                    cells |= _READINGS.find(file.db, names[first : first + _AT_ONCE])
-            return cells
+            # Not in a transaction: a question asks for a handful.
+            with file.guarded(decoding=True):
+                return _READINGS.find(file.db, names)
 
         contents = (self._read(read_some) or {}) if names else {}
         return [contents.get(name, b"").decode("utf-8", "replace") for name in names]
@@ -164,7 +160,7 @@ class DocumentTable:
 
         def write_all(file: IndexFile) -> None:
             with file.writing():
-                names = [name for name, _ in _DOCUMENTS.find(file.db, [*cells])]
+                names = list(_DOCUMENTS.find(file.db, [*cells]))
                 _READINGS.wipe(file.db, names)
                 _READINGS.add(file.db, ((name, cells[name]) for name in names))
 
@@ -178,7 +174,7 @@ class DocumentTable:
 
     def _pack(self, stored: StoredDocument) -> bytes:
         key, document = stored.key.encode("utf-8", "surrogatepass"), stored.document
-        head = _HEAD.pack(0, stored.mark, len(key), len(document.counts) // 2)
+        head = _HEAD.pack(0, stored.mark, len(key), document.term_count)
         content = head[8:] + key + document.content
         return (
             self._sealer.check("words", key, content).to_bytes(8, "little", signed=True) + content
@@ -187,16 +183,11 @@ class DocumentTable:
     def _unpack(self, name: int, content: bytes) -> StoredDocument:
         """Raises IndexLost if it is not what was written."""
         check, mark, key_size, count = _HEAD.unpack_from(content)
-        ends = [_HEAD.size + key_size]
-        ends += [ends[0] + 8 * count, ends[0] + 10 * count]
-        key = content[_HEAD.size : ends[0]]
+        end = _HEAD.size + key_size
+        key = content[_HEAD.size : end]
         if self._sealer.check("words", key, content[8:]) != check:
             raise IndexLost("words are not the ones that were written")
-        document = IndexedDocument(
-            content[ends[0] : ends[1]],
-            content[ends[1] : ends[2]],
-            content[ends[2] :].decode("utf-8", "surrogatepass"),
-        )
+        document = IndexedDocument.read(content[end:], count)
         stored = StoredDocument(key.decode("utf-8", "surrogatepass"), mark, document)
         if self._name(stored.key) != name:
             raise IndexLost("words are not where they were written")

@@ -41,11 +41,7 @@ TAIL_LIMIT: Final = 1_000
 STEP: Final = 1_000
 """Documents that are indexed, and written if many are new, at once."""
 
-ERASING: Final = 2.0
-"""Seconds in which others let go of the words on disk, before these are removed instead."""
-
 _TAIL_AT_CLOSE: Final = 100
-_WRITTEN_AT_ONCE: Final = 64
 
 Rows = NDArray[np.int64]
 
@@ -72,7 +68,6 @@ class SectionIndex:
         self._life = IndexLife(
             "anaphora-section-index",
             directory,
-            mend=self._open_anew,
             finish=self._finish,
             let_go=self._table.close,
             background=background,
@@ -140,7 +135,7 @@ class SectionIndex:
                 progress(document_count, total)
             if words.due >= STEP and self._life.background:
                 # If another process is writing or the disk refuses, documents stay in memory.
-                words.write(lambda: self._changes.list_keys(self._life.upto))
+                words.write(self._list_changed)
         if progress is not None and total:
             progress(total, total)
         self._state.vectors.sync()
@@ -157,15 +152,9 @@ class SectionIndex:
     def candidates(self, query: SectionQuery) -> SectionCandidates:
         """The visible rows that match words, with their scores and cosines."""
 
-        def find() -> SectionCandidates:
+        with self._life.held():
             self.sync()
             return self._state.find(query)
-
-        return self._life.use(find)
-
-    def _open_anew(self, _: Exception) -> None:
-        # The files vanished while they were read: the next catching up reads the database again.
-        self._life.seq = -1
 
     def described(self, query: SectionQuery, rows: Rows) -> SectionCandidates:
         """The visible ones of these rows as candidates, with their scores and cosines."""
@@ -239,17 +228,17 @@ class SectionIndex:
     def settle(self) -> bool:
         """Write what is only in memory; False if another process writes or the disk refuses."""
         with self._life.held():
-            return self._write()
+            return self._state.words.index.write(self._list_changed)
 
-    def _write(self, limit: int | None = None) -> bool:
-        words = self._state.words.index
-        return words.write(lambda: self._changes.list_keys(self._life.upto), limit)
+    def _list_changed(self) -> Iterator[str]:
+        """The items that were changed or deleted since this process has read them."""
+        return self._changes.list_keys(self._life.upto)
 
     def mend(self) -> bool:
         """Write the words on disk again if they could not be read; whether they are well."""
         return self._table.problem is None or self.rebuild()
 
-    def purge(self) -> bool:
+    def purge(self) -> None:
         """Catch up with the database; on return, forgotten words have left the disk.
 
         Raises `StoreError` if the disk refuses.
@@ -259,9 +248,8 @@ class SectionIndex:
             # Another process may just be writing one that this one has never seen.
             rows, words = self._state.rows, self._state.words.index
             words.forget(self._changes.list_deleted(rows, self._purged))
-            is_clean = words.purge(ERASING)
+            words.purge_surely()
             self._purged = self._life.seq
-            return is_clean
 
     def close(self) -> None:
         """End the background and write what is worth writing. Safe to call twice."""
@@ -270,12 +258,9 @@ class SectionIndex:
     def _finish(self) -> None:
         with self._life.lock:
             if self._state.words.index.due > _TAIL_AT_CLOSE:
-                self._write()
+                self._state.words.index.write(self._list_changed)
 
     def _write_in_background(self) -> None:
         # If it cannot be written, memory answers, and a later change tries again.
         with suppress(AnaphoraError):
-            while not self._life.worker.stopping.is_set():
-                with self._life.held():
-                    if not self._write(_WRITTEN_AT_ONCE) or not self._state.words.index.due:
-                        return
+            self._life.work_in_steps(lambda: self._state.words.index.write_some(self._list_changed))
