@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 
+from anaphora.calls.limits import part_of_time, wait_within
 from anaphora.calls.progress import Progress, labelled
 from anaphora.errors import AnaphoraError
 from anaphora.index.backlog import IN_CALL
@@ -28,6 +29,13 @@ if TYPE_CHECKING:
 
 FILLED_AT_ONCE: Final = 256
 """Records whose vectors are computed in one background step."""
+
+FEW: Final = 32
+"""Records without a vector that a question embeds first: short texts take some 60 ms."""
+
+SOON: Final = 512
+PATIENCE: Final = 1.0
+"""Vectors that the background makes in about a second, and how long a question waits for it."""
 
 
 class Fill(Protocol):
@@ -54,21 +62,19 @@ class VectorFilling:
     fills: Callable[[], tuple[Fill, ...]]
     follow: Callable[[], None]
     worker: Background = field(default_factory=partial(Background, "anaphora-filling"))
-    # Whether it began before a call computed some vectors itself.
-    _early: bool = False
 
-    def in_call(self, fill: FillSome, limit: int) -> None:
-        """Compute a few vectors within a call, once; the rest follows in the background."""
-        if self._early or not self.worker.running:
-            self._early = False
-            fill(limit, room=IN_CALL)
+    def in_call(self, fill: FillSome, pending: int) -> None:
+        """Compute a few of the `pending` vectors within a call; the rest follows in the background.
 
-    def begin(self, *, early: bool = False) -> None:
-        """Start computing missing vectors, unless that is running already.
-
-        `early`: no call has computed any yet, so the next one computes a few.
+        If that is at work already, it is waited for where it is soon done.
         """
-        self._early = early
+        if not self.worker.running:
+            fill(FEW, room=IN_CALL)
+        elif pending <= SOON:
+            wait_within(self.worker.wait, part_of_time(PATIENCE))
+
+    def begin(self) -> None:
+        """Start computing missing vectors, unless that is running already."""
         self.worker.begin(self._fill)
 
     def _fill(self) -> None:

@@ -172,7 +172,7 @@ class Container:
         if self._filled.get(name) is not away_error:
             # Once per outage of the endpoint.
             self._filled[name] = away_error
-            services.filling.begin(early=True)
+            services.filling.begin()
         return services
 
     def own(self, name: str, *, anew: bool = True) -> NamespaceServices:

@@ -106,9 +106,9 @@ class MemoryServices(ServiceGroup):
             links=self.services.links,
         )
 
-    def _fill_vectors(self, limit: int) -> None:
+    def _fill_vectors(self, pending: int) -> None:
         # Most questions find nothing to fill, and need not load what writes.
-        self.services.filling.in_call(self.writer.fill_vectors, limit)
+        self.services.filling.in_call(self.writer.fill_vectors, pending)
 
     @service
     def recall_memories_and_notes(self) -> MemoryRecall:
@@ -117,9 +117,9 @@ class MemoryServices(ServiceGroup):
             (notes for feature in self.services.features if (notes := feature.notes())), None
         )
 
-        def fill(limit: int) -> None:
-            self._fill_vectors(limit)
+        def fill(pending: int) -> None:
+            self._fill_vectors(pending)
             for feature in self.services.features:
-                self.services.filling.in_call(feature.fill_in_call, limit)
+                self.services.filling.in_call(feature.fill_in_call, pending)
 
         return replace(self.recall_memories, notes=notes, fill=fill)

@@ -11,7 +11,6 @@ log.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -56,8 +55,6 @@ if TYPE_CHECKING:
 BATCH: Final = 256
 """Memories that `remember_many` writes in one transaction."""
 
-# Texts embedded at once: the embedder's own group, so that its batches are of nearly equal length.
-_GROUP = 512
 # A text up to this long is embedded in a few milliseconds: record and vector can share one fsync.
 _SHORT = 4_000
 
@@ -127,6 +124,7 @@ class MemoryWriter:
         not there, StoreError and its kinds when the database cannot be written.
         """
         from anaphora.store.records.rules import draft_memory, put
+        from anaphora.store.records.vectors import TextToEmbed
 
         new, redacted_kinds = _prepare(new)
         draft = draft_memory(new, self._clock(), self._ids())
@@ -146,7 +144,7 @@ class MemoryWriter:
             bare = _make_remembered(put_result, redacted_kinds, new.text if is_new else "")
             (remembered,) = _describe([bare], links, work)
         if is_new and embedded_memory is None:
-            links = self._embed_inline(put_result.id, new.text)
+            links = self._embed_few([TextToEmbed(put_result.id, new.text)])
             (remembered,) = _describe([bare], links, self._records)
         return remembered
 
@@ -157,9 +155,9 @@ class MemoryWriter:
 
         A text, or a mapping of the fields of `NewMemory`, stands for one; `InvalidInput` names the
         item by its place, such as `items[3].tags`. All are checked before the first is written.
-        `progress` is called with (kept, in all). Vectors are kept as they are made; what the
-        embedder cannot do now comes later. Raises what `remember` does; what was reported as kept
-        is kept even then.
+        `progress` is called with (kept, in all). Vectors of a few are made in the call, as
+        `remember` does; those of many behind it: words find them at once, `ready` waits for the
+        rest. Raises what `remember` does; what was reported as kept is kept even then.
         """
         from anaphora.store.records.rules import draft_memory, put_all
         from anaphora.store.records.vectors import TextToEmbed
@@ -173,31 +171,20 @@ class MemoryWriter:
                 raise error.named(f"items[{position}]{within}") from None
         self._refuse_unknown(new_memory for new_memory, _ in prepared_memories)
         puts: list[PutResult] = []
-        waiting: list[TextToEmbed] = []
-        longer = False
-        with _EmbedAhead(self._embed_texts, self._link_made) as embedding_ahead:
-            for start in range(0, len(prepared_memories), BATCH):
-                now, batch = self._clock(), prepared_memories[start : start + BATCH]
-                drafts = [draft_memory(new_memory, now, self._ids()) for new_memory, _ in batch]
-                with self._change() as work:
-                    batch_puts = put_all(work, drafts, self._ids)
-                puts += batch_puts
-                texts = {draft.record.id: draft.record.text for draft in drafts}
-                for record_id in dict.fromkeys(
-                    outcome.id for outcome in batch_puts if outcome.id in texts
-                ):
-                    if len(texts[record_id]) <= IN_CALL:
-                        waiting.append(TextToEmbed(record_id, texts[record_id]))
-                    else:
-                        longer = True
-                if len(waiting) >= _GROUP:
-                    self._begin(embedding_ahead, waiting)
-                    waiting = []
-                if progress is not None:
-                    progress(len(puts), len(prepared_memories))
-            self._begin(embedding_ahead, waiting)
-        if longer and self._embedder.ready(0):
-            self._later()
+        added: list[TextToEmbed] = []
+        for start in range(0, len(prepared_memories), BATCH):
+            now, batch = self._clock(), prepared_memories[start : start + BATCH]
+            drafts = [draft_memory(new_memory, now, self._ids()) for new_memory, _ in batch]
+            with self._change() as work:
+                puts += put_all(work, drafts, self._ids)
+            added += [
+                TextToEmbed(draft.record.id, draft.record.text)
+                for draft in drafts
+                if draft.record.id in work.added
+            ]
+            if progress is not None:
+                progress(len(puts), len(prepared_memories))
+        self._embed_few(added)
         results = [
             _make_remembered(
                 outcome, redacted_kinds, new_memory.text if outcome.action == "added" else ""
@@ -216,6 +203,7 @@ class MemoryWriter:
         """
         from anaphora.store.records import rules
         from anaphora.store.records.rows import STANDS_ALONE
+        from anaphora.store.records.vectors import TextToEmbed
 
         new_values = checked_changes(changes)
         redacted_kinds: tuple[str, ...] = ()
@@ -247,7 +235,7 @@ class MemoryWriter:
             else:
                 put_result, links = rules.put(work, draft, self._ids), ()
         if draft is not None and put_result.id == draft.record.id:
-            links = self._embed_inline(put_result.id, draft.record.text)
+            links = self._embed_few([TextToEmbed(put_result.id, draft.record.text)])
         written_text = "" if draft is None else draft.record.text
         bare = _make_remembered(put_result, redacted_kinds, written_text)
         return _describe([bare], links, self._records)[0]
@@ -303,36 +291,23 @@ class MemoryWriter:
             return None
         return embedded_memories[0] if embedded_memories else None
 
-    def _embed_inline(self, record_id: str, text: str) -> tuple[RecordLink, ...]:
-        """Make the vectors of a memory that is durable already, unless that would take long.
+    def _embed_few(self, owners: Sequence[TextToEmbed]) -> Sequence[RecordLink]:
+        """Make the vectors of memories that are durable already; behind the call if it takes long.
 
-        Returns its links.
+        Returns their links.
         """
-        from anaphora.store.records.vectors import TextToEmbed
-
-        if not self._embedder.ready(0):
+        if not owners or not self._embedder.ready(0):
             return ()
-        if len(text) > IN_CALL:
+        if sum(len(owner.text) for owner in owners) > IN_CALL:
             self._later()
             return ()
         try:
-            self._link(self._embed_texts([TextToEmbed(record_id, text)]))
+            self._link(self._embed_texts(owners))
         except AnaphoraError as error:
-            # The memory is kept; `fill_vectors` will meet the same trouble and raise it.
+            # They are kept; `fill_vectors` will meet the same trouble and raise it.
             self._failure = error
             return ()
-        return self._records.links([record_id], _TOLD)
-
-    def _begin(self, ahead: _EmbedAhead, owners: Sequence[TextToEmbed]) -> None:
-        if owners and self._embedder.ready(0):
-            ahead.embed(owners)
-
-    def _link_made(self, made: Future[list[EmbeddedMemory]]) -> None:
-        """Keep and link what was embedded meanwhile; what could not be is left for later."""
-        try:
-            self._link(made.result())
-        except AnaphoraError as error:
-            self._failure = error
+        return self._records.links([owner.record_id for owner in owners], _TOLD)
 
     def _link(self, group: Sequence[EmbeddedMemory]) -> int:
         for start in range(0, len(group), BATCH):
@@ -358,51 +333,6 @@ class MemoryWriter:
         records = self._records.many(ids) if ids else {}
         for record_id in ids:
             _refuse_unknown(record_id, records.get(record_id))
-
-
-class _EmbedAhead:
-    """Embeds one group in a thread of its own, while the one before is linked and the next written.
-
-    The model's library computes outside the interpreter's lock. Groups are linked in their order,
-    by the thread that brings them.
-    """
-
-    def __init__(
-        self,
-        embed: Callable[[Sequence[TextToEmbed]], list[EmbeddedMemory]],
-        link: Callable[[Future[list[EmbeddedMemory]]], None],
-    ) -> None:
-        self._embed = embed
-        self._link = link
-        self._pool = ThreadPoolExecutor(1, thread_name_prefix="anaphora-ahead")
-        self._made: Future[list[EmbeddedMemory]] | None = None
-
-    def __enter__(self) -> _EmbedAhead:
-        return self
-
-    def __exit__(self, kind: object, *_: object) -> None:
-        try:
-            # After an error what is under way stays without vectors until `fill_vectors`.
-            if self._made is not None and kind is None:
-                self._link(self._made)
-        finally:
-            self._pool.shutdown(cancel_futures=True)
-
-    def embed(self, owners: Sequence[TextToEmbed]) -> None:
-        """Begin to embed a group; link the one before as soon as it is there."""
-        previous_group = self._made
-        try:
-            self._made = self._pool.submit(self._embed, owners)
-        except RuntimeError:
-            # The program's main thread has ended, and Python's pools with it: this one goes on.
-            future: Future[list[EmbeddedMemory]] = Future()
-            try:
-                future.set_result(self._embed(owners))
-            except AnaphoraError as error:
-                future.set_exception(error)
-            self._made = future
-        if previous_group is not None:
-            self._link(previous_group)
 
 
 def _make_remembered(done: PutResult, redacted: tuple[str, ...], written: str) -> Remembered:

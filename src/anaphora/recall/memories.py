@@ -56,14 +56,10 @@ if TYPE_CHECKING:
     from anaphora.store.records.store import Records
 
 Fill: TypeAlias = Callable[[int], object]
-"""Embeds at most so many memories that were kept before the model was there."""
+"""Embeds some of so many memories that have no vector yet, within the call."""
 
 OVERFETCH: Final = 8
 """Candidates by vector (and as many by words) for each hit that is wanted, as the seed has it."""
-
-FEW: Final = 32
-"""Memories without a vector that a question embeds first. A backlog of short texts this long takes
-some 60 ms; a longer one is brought in by `reindex` or `ready`, or question by question."""
 
 OVERREAD: Final = 2
 """The same for each candidate that is read with the question: what is read must not depend on how
@@ -253,11 +249,12 @@ class MemoryRecall:
         if lookup.within and not any(part.columns.ids for part in parts):
             lookup = replace(lookup, within=False, every=every)
             parts = self._find_candidates(lookup)
-        if _count_pending(parts) and lookup.vector is not None and self.fill is not None:
+        pending = _count_pending(parts)
+        if pending and lookup.vector is not None and self.fill is not None:
             # A full or read-only disk hinders no answer: what has a vector is found by it, the rest
             # by words. A text that cannot be embedded is still counted as pending.
             try:
-                self.fill(FEW)
+                self.fill(pending)
             except (EmbeddingError, TimedOut):
                 pass
             except StoreError as error:

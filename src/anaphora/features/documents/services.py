@@ -77,7 +77,7 @@ class DocumentServices(FeatureServices):
             services.embedder,
             services.clock,
             NEVER_FADING,
-            fill=lambda limit: services.filling.in_call(self.writing.fill_vectors, limit),
+            fill=lambda pending: services.filling.in_call(self.writing.fill_vectors, pending),
             later=services.filling.begin,
             by_currency=False,
             title_of=section_names,
