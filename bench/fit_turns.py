@@ -40,7 +40,7 @@ from anaphora.rank.turn_table import (
     turn_flags,
 )
 from anaphora.rank.turns import Weights, best_rows, score_turns
-from anaphora.recall.conversation import find_addressee
+from anaphora.recall.turn_scores import find_addressee
 from bench.datasets import SETS, Haystack, haystacks
 from bench.metrics import recall_at_k, reciprocal_rank
 from bench.plain import Bm25

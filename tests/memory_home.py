@@ -17,6 +17,7 @@ from anaphora import Embedder, MemoryRecord
 from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.index.memories.index import MemoryIndex
 from anaphora.recall.memories import MemoryRecall
+from anaphora.recall.memory_source import MemorySource
 from anaphora.settings import EXACT_CAP
 from anaphora.store.db.engine import open_database
 from anaphora.store.hashing import hash_text
@@ -65,7 +66,8 @@ class MemoryHome:
 
     def lane(self, index: MemoryIndex | None = None) -> MemoryRecall:
         clock: Callable[[], datetime] = lambda: self.now  # noqa: E731 - it reads the present one
-        return MemoryRecall(self.records, index or self.index, self.service, clock, self.half_lives)
+        source = MemorySource(self.records, index or self.index, self.service, self.half_lives)
+        return MemoryRecall(source, clock)
 
     def put(self, text: str, *, embed: bool = True, days_ago: float = 0.0, **fields: object) -> str:
         """Write a memory just as given (no dedupe), with its vectors."""

@@ -91,7 +91,9 @@ class LastingMemories(NamespaceView):
     ) -> builtins.list[Remembered]:
         """Remember many things as if one after the other; all are checked before any is written.
 
-        A text stands for a memory with nothing but it, a mapping for one with these fields.
+        A text stands for a memory with nothing but it, a mapping for one with these fields. Of more
+        than some 16,000 characters the vectors, and with them `related` and `conflicts`, come after
+        the call: words find all at once, answers say what is due, `ready` waits for it.
         `progress` is called with ("remembering", done, total). Raises what `remember` does;
         `InvalidInput` names the item by its place, such as `items[3].tags`.
         """

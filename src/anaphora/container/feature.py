@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from anaphora.index.memories.index import MemoryIndex
     from anaphora.recall.identifiers import Identifier
     from anaphora.recall.lanes import Lane
-    from anaphora.recall.memories import KeptNotes, MemoryRecall
+    from anaphora.recall.memories import MemoryRecall
+    from anaphora.recall.memory_source import KeptNotes
     from anaphora.recall.session.standing import StandingContext
     from anaphora.store.db.table import Table
     from anaphora.store.extensions import ForgetTokens, LatestSeen, OpenJournal

@@ -93,13 +93,12 @@ class MemoryServices(ServiceGroup):
     def recall_memories(self) -> MemoryRecall:
         """The memory lane."""
         from anaphora.recall.memories import MemoryRecall
+        from anaphora.recall.memory_source import MemorySource
 
+        half_lives = self.services.container.settings.half_lives
         return MemoryRecall(
-            self.records,
-            self.index,
-            self.services.embedder,
+            MemorySource(self.records, self.index, self.services.embedder, half_lives),
             self.services.local_clock,
-            self.services.container.settings.half_lives,
             fill=self._fill_vectors,
             later=self.services.fill_in_background,
             reader=self.services.container.reader,
@@ -122,4 +121,5 @@ class MemoryServices(ServiceGroup):
             for feature in self.services.features:
                 self.services.filling.in_call(feature.fill_in_call, pending)
 
-        return replace(self.recall_memories, notes=notes, fill=fill)
+        memories = self.recall_memories
+        return replace(memories, source=replace(memories.source, notes=notes), fill=fill)

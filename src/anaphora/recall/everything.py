@@ -113,7 +113,7 @@ class EverythingRecall:
             lane_hit.hit for answer in answers for lane_hit in (*answer.hits, *answer.nearest)
         )
         merged_recall = _merge(request, self._add_origins(answers), budget)
-        records = self.memories.records
+        records = self.memories.source.records
         marked_recall = mark_opposed(merged_recall, near_hits, records, self.opposed)
         return mark_replaced(marked_recall, self.memories.links, records, asked)
 
@@ -162,13 +162,13 @@ class EverythingRecall:
             for lane_hit in every
             if lane_hit.hit.kind in _KEPT_WORDS and count[_normalise(lane_hit.hit.text)] > 1
         }
-        records = self.memories.many(repeated_ids) if repeated_ids else {}
+        records = self.memories.source.many(repeated_ids) if repeated_ids else {}
 
         def with_origin(lane_hit: LaneHit) -> LaneHit:
             record = records.get(lane_hit.hit.id)
             if record is None:
                 return lane_hit
-            events = self.memories.records.events(record.id)
+            events = self.memories.source.records.events(record.id)
             said_at = [(record.conversation_id, record.turn_index)]
             said_at += [(event.conversation_id, event.turn_index) for event in events]
             # If the turn is not known, any turn of the conversation with this text may be it.

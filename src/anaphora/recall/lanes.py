@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final, Literal, Protocol, TypeAlias, TypeVar
 
+from anaphora.rank.holding import COMING
 from anaphora.rank.silence import FACT_FLOOR
 from anaphora.recall.question import Question
 from anaphora.recall.snippets import snippet
@@ -200,11 +201,12 @@ def make_answer(
         best_score = max((hit.score for hit in hits), default=0.0) or 1.0
         return tuple(make_hit(hit, UNKNOWN * max(hit.score, 0.0) / best_score) for hit in hits)
 
+    coming = tuple(notice for notice in recall.notices if notice.startswith(COMING))
     return LaneAnswer(
         convert(recall.hits),
         convert(recall.nearest),
         recall.confidence,
         recall.degraded,
         recall.notices,
-        silent_times,
+        (*silent_times, *coming),
     )

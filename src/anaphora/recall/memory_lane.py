@@ -6,7 +6,6 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from anaphora.rank.holding import COMING
 from anaphora.recall.lanes import (
     Lane,
     LaneAnswer,
@@ -52,8 +51,7 @@ def _search_memories(memories: MemoryRecall, request: SearchRequest) -> LaneAnsw
         )
         return LaneHit(search_hit, score)
 
-    coming = tuple(notice for notice in recall.notices if notice.startswith(COMING))
-    answer = make_answer(recall, convert, coming)
+    answer = make_answer(recall, convert)
     kinds = request.choice.kinds
     answer = _filter_hits(answer, lambda lane_hit: lane_hit.hit.kind in kinds)
     if request.project is None:
@@ -63,7 +61,7 @@ def _search_memories(memories: MemoryRecall, request: SearchRequest) -> LaneAnsw
 
 def _keep_project(memories: MemoryRecall, answer: LaneAnswer, project: NamedProject) -> LaneAnswer:
     """What of memories and notes is about the project that was named."""
-    records = memories.many(lane_hit.hit.id for lane_hit in (*answer.hits, *answer.nearest))
+    records = memories.source.many(lane_hit.hit.id for lane_hit in (*answer.hits, *answer.nearest))
 
     def is_about(lane_hit: LaneHit) -> bool:
         record = records.get(lane_hit.hit.id)

@@ -9,9 +9,9 @@ their dates or by the day on which it was said.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, time, timedelta
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,10 +37,12 @@ from anaphora.text.shown_times import (
     shown_minute,
     tell_days,
 )
-from anaphora.values.conversations import TimeSpan, TurnChoice
+from anaphora.values.conversations import Recall, TimeSpan, TurnChoice, TurnHit
+from anaphora.values.memories import MemoryHit
 
 Rows = NDArray[np.intp]
 Mask = NDArray[np.bool_]
+DatedT = TypeVar("DatedT", bound=TurnHit | MemoryHit)
 
 _ROLES: Final = {"user": ROLE_USER, "assistant": ROLE_ASSISTANT, "other": ROLE_OTHER}
 _NAMED: Final = 8
@@ -249,6 +251,18 @@ def tell_meant(texts: Iterable[tuple[str, datetime]], spans: Sequence[TimeSpan])
         if not was_then and (days := tell_days(text, told_at, is_asked)):
             notices.append(f'{days}: "{_short(text)}"')
     return tuple(dict.fromkeys(notices))
+
+
+def add_times(recall: Recall[DatedT], spans: Sequence[TimeSpan], now: datetime) -> Recall[DatedT]:
+    """An answer that tells which of its hits are dated in the future, or mean a day asked about."""
+    coming = tell_coming(map(_dated, (*recall.hits, *recall.nearest)), spans, now)
+    meant_days = tell_meant(map(_dated, recall.hits), spans)
+    notices = (*recall.notices, *coming, *meant_days)
+    return replace(recall, notices=notices) if coming or meant_days else recall
+
+
+def _dated(hit: TurnHit | MemoryHit) -> tuple[str, datetime]:
+    return hit.text, hit.ts if isinstance(hit, TurnHit) else hit.created_at
 
 
 def drop_unmet(

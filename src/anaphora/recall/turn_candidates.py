@@ -15,11 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.calls.limits import check_cancelled
+from anaphora.index.turns.embedded import embedded_text
 from anaphora.language.analyser import QueryWord
 from anaphora.rank.turn_table import ROLE_ASSISTANT
 from anaphora.rank.turns import TurnScores, Weights, best_rows
+from anaphora.reading.inputs import said_text, statement_text
 from anaphora.recall.candidates import Candidate
 from anaphora.recall.passages import PassageFinder
+from anaphora.recall.reading import day_of, titled_text
 from anaphora.text.recalled import strip_recalled
 from anaphora.values.conversations import Degraded, RecallMode
 from anaphora.values.links import turn_reference
@@ -27,6 +30,7 @@ from anaphora.values.links import turn_reference
 if TYPE_CHECKING:
     from anaphora.index.turns.view import TurnView
     from anaphora.index.words.lookup import Lookup
+    from anaphora.rank.silence import Lane
     from anaphora.recall.narrowing import Mask
     from anaphora.recall.question import Question
 
@@ -112,8 +116,8 @@ class HitLimits:
 
 
 @dataclass(frozen=True)
-class TurnCandidates:
-    """The scored turns of one question.
+class FoundTurns:
+    """The scored turns of one question: `Found` of the pipeline.
 
     `texts_of` reads the texts of rows.
     """
@@ -124,6 +128,45 @@ class TurnCandidates:
     weights: Weights
     finder: PassageFinder
     texts_of: Callable[[Sequence[int]], Sequence[str]]
+    lane: Lane = "turns"
+    # How many are candidates is known when all were read.
+    count: None = None
+
+    @property
+    def question(self) -> Question:
+        """What was asked."""
+        return self.run.question
+
+    @property
+    def window(self) -> int:
+        """How many are read with the question."""
+        return self.run.window
+
+    @property
+    def unread(self) -> list[Degraded]:
+        """Gets why they could not be."""
+        return self.run.unread
+
+    @property
+    def searched(self) -> int:
+        """How many turns were asked."""
+        return len(self.run.rows)
+
+    @property
+    def repetitions(self) -> bool:
+        """Whether turns that say the same are several hits."""
+        return self.run.repetitions
+
+    @property
+    def is_ranked(self) -> bool:
+        """Whether more than meaning or words alone order them."""
+        return self.run.mode == "hybrid"
+
+    @cached_property
+    def is_rated(self) -> bool:
+        """Whether all turns that may be shown have a cosine."""
+        view, rows = self.run.view, self.run.rows
+        return not self.run.degraded and (view.is_embedded or bool(view.embedded[rows].all()))
 
     def best_first(self) -> Iterator[Candidate]:
         """The candidates, best first, without the turns of the live transcript."""
@@ -161,6 +204,36 @@ class TurnCandidates:
             int(self.scores.rows[candidate.index]), rows
         ).tolist()
         return near
+
+    def reader_texts(self, candidates: Sequence[Candidate]) -> list[str]:
+        """What a reader reads of them: each with the turn before it, its day and speaker."""
+        table = self.run.view.table
+        rows = self.scores.rows[[candidate.index for candidate in candidates]]
+        # The turns before, in the same sitting: what was said hours before is not what a turn
+        # answers to.
+        earlier = table.previous[rows]
+        beside = (earlier >= 0) & (table.session[earlier] == table.session[rows])
+        rows_before = np.unique(earlier[beside])
+        previous_turns = {}
+        before = rows_before.tolist()
+        for row, text in zip(before, self.texts_of(before), strict=True):
+            # What was forgotten meanwhile, and what only quotes a recall, is nothing.
+            if text := embedded_text(text).strip():
+                speaker = int(table.speaker[row])
+                name = table.speakers[speaker] if speaker >= 0 else None
+                previous_turns[row] = said_text(text, name)
+        return [
+            statement_text(
+                titled_text(
+                    candidate,
+                    embedded_text(candidate.passage or candidate.text).strip() or " ",
+                ),
+                day=day_of(candidate.at),
+                speaker=candidate.speaker or None,
+                before=previous_turns.get(int(table.previous[row]), ""),
+            )
+            for candidate, row in zip(candidates, rows.tolist(), strict=True)
+        ]
 
     @cached_property
     def _indexes(self) -> NDArray[np.intp]:

@@ -36,7 +36,7 @@ def _search_documents(
     if sections is None:
         return LaneAnswer()
     recall = search_records(sections, request)
-    records = sections.many(hit.id for hit in (*recall.hits, *recall.nearest))
+    records = sections.source.many(hit.id for hit in (*recall.hits, *recall.nearest))
 
     def convert(hit: MemoryHit, score: float) -> LaneHit:
         record = records.get(hit.id)

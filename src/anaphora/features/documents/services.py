@@ -68,19 +68,23 @@ class DocumentServices(FeatureServices):
         """The document lane: sections do not fade with age and replace no other."""
         from anaphora.features.documents.store import section_names
         from anaphora.recall.memories import MemoryRecall
+        from anaphora.recall.memory_source import MemorySource
         from anaphora.values.memories import NEVER_FADING
 
         services = self.services
-        return MemoryRecall(
+        sections = MemorySource(
             self.store.sections,
             self.index,
             services.embedder,
-            services.clock,
             NEVER_FADING,
-            fill=lambda pending: services.filling.in_call(self.writing.fill_vectors, pending),
-            later=services.filling.begin,
             by_currency=False,
             title_of=section_names,
+        )
+        return MemoryRecall(
+            sections,
+            services.clock,
+            fill=lambda pending: services.filling.in_call(self.writing.fill_vectors, pending),
+            later=services.filling.begin,
         )
 
     def lanes(self) -> Iterable[Lane]:

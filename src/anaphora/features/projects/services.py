@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from anaphora.ingest.stored_secrets import StoredSecrets
     from anaphora.recall.identifiers import Identifier
     from anaphora.recall.lanes import Lane
-    from anaphora.recall.memories import KeptNotes
+    from anaphora.recall.memory_source import KeptNotes
     from anaphora.recall.session.standing import StandingContext
     from anaphora.store.records.store import Records
     from anaphora.values.context import ContextMemory
@@ -231,7 +231,7 @@ class ProjectServices(FeatureServices):
 
     def notes(self) -> KeptNotes | None:
         """As in `FeatureServices`."""
-        from anaphora.recall.memories import KeptNotes
+        from anaphora.recall.memory_source import KeptNotes
 
         return KeptNotes(self.observations, self.observation_index)
 

@@ -106,7 +106,9 @@ class NamespaceEvidence:
         records = self.records.many(ids)
         for lane in self.others().values():
             if len(records) < len(ids):
-                records |= lane.many(record_id for record_id in ids if record_id not in records)
+                records |= lane.source.many(
+                    record_id for record_id in ids if record_id not in records
+                )
         return records
 
     def within(
@@ -423,7 +425,7 @@ class ScopedEvidence:
             self._report(hits.degraded)
             # All hits of a kind are scored together; those below the floor only for comparison.
             near_ids = {MEMORY + hit.id for hit in hits if hit.similarity >= NEAR}
-            records = lane.many(hit.id for hit in hits)
+            records = lane.source.many(hit.id for hit in hits)
             weighed_sources += [
                 replace(record_to_source(record), score=source.score)
                 for source in score_memories(hits, question.typed, rest)
