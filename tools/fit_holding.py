@@ -1,7 +1,7 @@
 """Fit the weights of `rank/holding` (`make fit ONLY=holding`).
 
 In: the stories of the training authors of corpus/, and of the folder of shared data the first half
-of `changes` and chats 1 to 5 of REALTALK and BEAM. Out: src/anaphora/rank/holding_weights.py, and
+of `changes` and chats 1 to 5 of REALTALK and BEAM. Out: the weights of `holding`, and
 what was held out: the other authors, and the second half of `changes` with the stories of
 bench/stories. Each question is asked through the public API; the pairs are those that recall orders
 by a link, of which one is right for the question.
@@ -26,13 +26,11 @@ from corpus.reading import LANES, read_split
 from corpus.reading import read_stories as read_corpus
 from tools.fitting.outcome import Figure
 
-from anaphora.rank import holding, holding_weights
-from anaphora.rank.holding import FEATURES, LEADS, FoundStatement, Standing, Verdicts
-from anaphora.rank.holding_weights import CONSTANT
+from anaphora.rank import holding
+from anaphora.rank.holding import CONSTANT, FEATURES, LEADS, FoundStatement, Standing, Verdicts
 from anaphora.rank.statements import QuestionCues
 from anaphora.recall import ordering
 
-TARGET: Final = Path(__file__).parents[1] / "src" / "anaphora" / "rank" / "holding_weights.py"
 CHATS: Final = 5
 """Chats up to this number."""
 CORPUS, CHANGES, CHAT = "corpus", "changes", "chat"
@@ -202,27 +200,9 @@ def fit_holding(
     figures = tuple(
         Figure(
             f"{name}: order of {len(own):,} pairs right",
-            _right(own, holding_weights.BEFORE),
+            _right(own, holding.BEFORE),
             _right(own, fitted.weights),
         )
         for name, own in held.items()
     )
     return fitted, figures
-
-
-def source_of(fitted: Fitted) -> str:
-    """The module of weights."""
-    lines = [
-        '"""Weights of `rank/holding`: `make fit ONLY=holding` writes them."""',
-        "",
-        "from typing import Final",
-        "",
-        f'CONSTANT: Final = "{CONSTANT}"',
-        "",
-        f"# Fitted on {fitted.pairs:,} pairs; in {fitted.before:,} the newer one is right.",
-        "BEFORE: Final = {",
-        # -0.0 is 0.0.
-        *(f'    "{key}": {round(value, 4) + 0.0:.4f},' for key, value in fitted.weights.items()),
-        "}",
-    ]
-    return "\n".join(lines) + "\n"

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anaphora.rank import holding_weights
 from anaphora.rank.holding import (
+    BEFORE,
+    CONSTANT,
     FEATURES,
     LEADS,
     FoundStatement,
@@ -24,7 +25,6 @@ from anaphora.rank.holding import (
     precedence_features,
     put_coming_first,
 )
-from anaphora.rank.holding_weights import CONSTANT
 from anaphora.rank.pairs import OUTDONE, REPLACED, PairVerdict, beside_rivals, statement_of
 from anaphora.rank.statements import read_cues, read_statement
 
@@ -284,7 +284,7 @@ def test_only_what_asks_or_does_not_know_loses_and_never_all(
 
 
 def test_the_weights_of_what_holds_are_those_of_the_features() -> None:
-    assert set(holding_weights.BEFORE) == {CONSTANT, *FEATURES}
+    assert set(BEFORE) == {CONSTANT, *FEATURES}
     assert 0 < LEADS <= REPLACED < 1
 
 

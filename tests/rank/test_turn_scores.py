@@ -25,7 +25,6 @@ from anaphora.rank.turn_table import (
 )
 from anaphora.rank.turns import (
     DEFAULT_WEIGHTS,
-    Weights,
     best_rows,
     score_turns,
 )
@@ -201,7 +200,7 @@ def test_columns_of_another_length_are_refused() -> None:
 
 def test_the_scale_is_the_sum_of_the_highest_parts() -> None:
     """A turn with every part at its highest scores 1, so that scores have one scale for good."""
-    weights = Weights()
+    weights = DEFAULT_WEIGHTS
     table = make_table(
         [0, 0, 0], lengths=[100] * 3, flags=[PERSONAL | STANDING] * 3, speakers=["Bo", "Ada", "Bo"]
     )

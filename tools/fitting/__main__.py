@@ -109,8 +109,6 @@ def _run_step(given: argparse.Namespace) -> None:
     rows = table(outcome, given.step)
     if not given.show:
         write(outcome.found)
-        for file, source in outcome.modules.items():
-            file.write_text(source, "utf-8")
     given.report.write_text("\n".join(rows), "utf-8")
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 
 from tools.fitting.constants import Constant, Value
 
@@ -22,7 +21,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Of one step: the values that it found, whole modules that it makes, and its figures.
+    """Of one step: the values that it found, and its figures.
 
     `notes` say in a line what cannot be read off numbers.
     """
@@ -30,7 +29,6 @@ class Outcome:
     found: Mapping[Constant, Value]
     held_out: str
     figures: tuple[Figure, ...]
-    modules: Mapping[Path, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
 
@@ -38,7 +36,7 @@ def table(outcome: Outcome, step: str) -> list[str]:
     """Rows of Markdown: of each constant and each figure, before and after."""
     rows = []
     for constant, value in outcome.found.items():
-        before, after = constant.written(constant.read()), constant.written(value)
+        before, after = constant.rounded(constant.read()), constant.rounded(value)
         rows.append(f"| {step} | `{constant.shown}` | {before} | {after} |")
     rows += [f"| {step} | {note} | | |" for note in outcome.notes]
     rows += [

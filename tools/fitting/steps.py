@@ -24,7 +24,7 @@ from bench.told import asked_story
 from corpus.reading import Story, read_split, read_stories
 from corpus.written import ROOT
 from numpy.typing import NDArray
-from tools.fit_holding import TARGET, Fitted, fit_holding, source_of
+from tools.fit_holding import Fitted, fit_holding
 from tools.fitting.constants import Constant, Value
 from tools.fitting.outcome import Figure, Outcome
 
@@ -33,7 +33,7 @@ from anaphora.embed.base import Embedder
 from anaphora.embed.service import spec_for
 from anaphora.features.deep.recall import SURE
 from anaphora.ingest import linking
-from anaphora.rank import holding_weights, memories, relevance, turns
+from anaphora.rank import holding, memories, relevance, turns
 from anaphora.rank import silence as silent
 from anaphora.rank.confidence import (
     MEMORY_WEIGHTS,
@@ -94,8 +94,8 @@ Step: TypeAlias = Callable[[Given], Outcome]
 
 # -- calibration
 
-APART: Final = Constant("embed/calibration.py", "MINILM", 4, call="apart")
-TOLD: Final = Constant("embed/calibration.py", "MINILM", 4, call="told")
+APART: Final = Constant("calibration", "apart", 4)
+TOLD: Final = Constant("calibration", "told", 4)
 
 
 def fit_calibration(given: Given) -> Outcome:
@@ -146,10 +146,7 @@ def fit_turn_weights(given: Given) -> Outcome:
             Figure(f"{name}: {what}", before, after)
             for what, before, after in zip(("recall@10", "reciprocal rank"), *both, strict=True)
         ]
-    found = {
-        Constant("rank/turns.py", f"Weights.{name}"): float(getattr(weights, name))
-        for name in TRIED
-    }
+    found = {Constant("turns", name): float(getattr(weights, name)) for name in TRIED}
     return Outcome(found, REPORT_CHATS, tuple(figures))
 
 
@@ -162,7 +159,7 @@ def _worth(chats: Mapping[str, Sequence[fit_turns.Chat]], weights: turns.Weights
 
 # -- memories
 
-PARTIAL: Final = Constant("rank/memories.py", "PARTIAL_TRUST")
+PARTIAL: Final = Constant("memories", "PARTIAL_TRUST")
 PARTIAL_TRUSTS: Final = (0.3, 0.5, 0.7, 0.9)
 
 
@@ -192,7 +189,7 @@ def fit_memories(given: Given) -> Outcome:
         "UNSURE": rule.unsure,
         "SURE": rule.sure,
     }
-    found = {Constant("rank/memories.py", name): value for name, value in named.items()}
+    found = {Constant("memories", name): value for name, value in named.items()}
     return Outcome({**found, PARTIAL: chosen}, f"{REPORT_CHATS}; {HELD_AUTHORS}", tuple(figures))
 
 
@@ -213,8 +210,8 @@ def _first_right(given: Given, values: Sequence[float], *, held_out: bool) -> di
 
 # -- links
 
-CLOSE: Final = Constant("ingest/linking.py", "CLOSE")
-NEAR: Final = Constant("ingest/linking.py", "NEAR")
+CLOSE: Final = Constant("links", "CLOSE")
+NEAR: Final = Constant("links", "NEAR")
 
 # As many as with the embedder by which these cosines were first chosen, on the same texts. None of
 # them may be ones that the bundled embedder was trained on: there its cosines are too high.
@@ -323,16 +320,17 @@ def _reached(found: _Closeness, near: float) -> float:
 def fit_order(given: Given) -> Outcome:
     """The weights of `rank/holding`."""
     fitted, figures = fit_holding(given.data, given.homes, given.stories)
-    notes = (_moved(holding_weights.BEFORE, fitted),)
+    notes = (_moved(holding.BEFORE, fitted),)
     held = f"{HELD_AUTHORS}; the second half of changes, the stories of bench/stories"
-    return Outcome({}, held, figures, {TARGET: source_of(fitted)}, notes)
+    found = {Constant("holding", name, 4): value for name, value in fitted.weights.items()}
+    return Outcome(found, held, figures, notes)
 
 
 def _moved(before: Mapping[str, float], after: Fitted) -> str:
     farthest = max(before, key=lambda one: abs(after.weights[one] - before[one]))
     mean = fmean(abs(after.weights[one] - before[one]) for one in before)
     return (
-        f"`rank/holding_weights.py: BEFORE`: {len(before)} weights of {after.pairs:,} pairs, "
+        f"holding: {len(before)} weights of {after.pairs:,} pairs, "
         f"moved by {mean:.2f} in the mean, farthest: {farthest}, {before[farthest]:.2f} to "
         f"{after.weights[farthest]:.2f}"
     )
@@ -424,7 +422,7 @@ def fit_silence_read(given: Given) -> Outcome:
     return Outcome(found, SILENCE_HELD, figures)
 
 
-CROWD: Final = Constant("rank/silence.py", "CROWD")
+CROWD: Final = Constant("silence", "CROWD")
 
 
 def fit_crowd(given: Given) -> Outcome:
@@ -467,16 +465,14 @@ def _hit_constants(
 ) -> dict[Constant, Value]:
     """The weights of hits, a constant for each lane."""
     return {
-        Constant("rank/silence.py", f"{name}_{lane.upper()}"): silence.fit_hits(
-            asked, lane, cosine=cosine
-        )
+        Constant("silence", f"{name}_{lane.upper()}"): silence.fit_hits(asked, lane, cosine=cosine)
         for lane in silent.LANES
     }
 
 
 def _silence_constants(names: Sequence[str], values: Sequence[float]) -> dict[Constant, Value]:
     pairs = zip(names, values, strict=True)
-    return {Constant("rank/silence.py", name): value for name, value in pairs}
+    return {Constant("silence", name): value for name, value in pairs}
 
 
 def _silences(
@@ -521,8 +517,7 @@ def fit_confidence(given: Given) -> Outcome:
             for what, before, after in zip(names, *both, strict=True)
         ]
     found: dict[Constant, Value] = {
-        Constant("rank/confidence.py", f"{kind.upper()}_WEIGHTS"): some
-        for kind, some in new.items()
+        Constant("confidence", f"{kind.upper()}_WEIGHTS"): some for kind, some in new.items()
     }
     return Outcome(found, REPORT_CHATS, tuple(figures))
 
@@ -571,7 +566,7 @@ def fit_unasked(given: Given) -> Outcome:
         Figure(old.name, old.value, new.value)
         for old, new in zip(injection.measured(seen), injection.measured(anew), strict=True)
     )
-    values = {Constant("rank/relevance.py", name, 3): value for name, value in found.items()}
+    values = {Constant("unasked", name, 3): value for name, value in found.items()}
     return Outcome(values, f"{REPORT_CHATS}; the second half of changes, bench/stories", figures)
 
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from anaphora.embed.neutral import PAIRS
 from anaphora.errors import EmbeddingError
+from anaphora.values.fitted import fitted
 
 if TYPE_CHECKING:
     from anaphora.embed.base import Embedder
@@ -81,7 +82,7 @@ class MeanCosines:
     told: float
 
 
-MINILM: Final = MeanCosines(apart=0.087, told=0.132)
+MINILM: Final = MeanCosines(**fitted("calibration"))
 """Those of the bundled model, as `measure_mean_cosines` gives them."""
 
 

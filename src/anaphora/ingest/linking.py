@@ -33,6 +33,7 @@ from anaphora.store.records.rows import (
     RecordLink,
 )
 from anaphora.store.records.vectors import vector_rows
+from anaphora.values.fitted import fitted
 from anaphora.values.memories import MemoryRecord
 
 if TYPE_CHECKING:
@@ -43,9 +44,11 @@ if TYPE_CHECKING:
     from anaphora.store.records.vectors import RecordVectors
 
 
-CLOSE: Final = 0.9
+_NUMBERS: Final = fitted("links")
+
+CLOSE: Final[float] = _NUMBERS["CLOSE"]
 """The cosine from which on two memories are linked."""
-NEAR: Final = 0.5
+NEAR: Final[float] = _NUMBERS["NEAR"]
 """The cosine from which on two memories can contradict each other."""
 MOST_LINKS: Final = 8
 """Links that one memory makes when it comes: the closest ones."""

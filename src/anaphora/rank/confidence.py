@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from anaphora.rank.odds import probability_of
+from anaphora.values.fitted import fitted
 
 REACH: Final = 5
 """Turns on either side of a hit that count as its neighbourhood."""
@@ -37,8 +38,10 @@ MOST_ADDED: Final = 12
 Weights = tuple[float, ...]
 
 # The constant, then one weight a feature, as bench/deep_shortcut.py fits them.
-TURN_WEIGHTS: Final[Weights] = (-2.05, 0.24, 16.38, 0.46)
-MEMORY_WEIGHTS: Final[Weights] = (-3.61, 0.14, 6.0, 3.4, 1.28, -0.32)
+_NUMBERS: Final = fitted("confidence")
+
+TURN_WEIGHTS: Final[Weights] = _NUMBERS["TURN_WEIGHTS"]
+MEMORY_WEIGHTS: Final[Weights] = _NUMBERS["MEMORY_WEIGHTS"]
 
 
 @dataclass(frozen=True, slots=True)

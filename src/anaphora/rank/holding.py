@@ -2,7 +2,7 @@
 
 Of two statements it is known whatever is asked what the later one makes of the earlier
 (`rank/pairs`). Which of the two stands first also depends on how well each fits the question: a
-logistic regression of few features, fitted by `make fit ONLY=holding` (`holding_weights`). Where
+logistic regression of few features, fitted by `make fit ONLY=holding` (`values/fitted.json`). Where
 the question asks for the past, those stand first that held then. A short turn that only asks, or
 says that it does not know, counts for less.
 """
@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 from operator import mul
 from typing import Final, TypeAlias
 
-from anaphora.rank.holding_weights import BEFORE, CONSTANT
 from anaphora.rank.odds import log_odds_of, probability_of
 from anaphora.rank.pairs import REPLACED, PairVerdict, Statement
 from anaphora.rank.statements import QuestionCues, StatementReading
+from anaphora.values.fitted import fitted
 
 COMING: Final = "dated in the future"
 """How what is told of a date that lies ahead begins."""
@@ -26,19 +26,24 @@ COMING: Final = "dated in the future"
 COMPARED: Final = 8
 """Candidates, best first, that tell whether anything answers (`rank/silence`)."""
 
-LEADS: Final = 0.4
+_NUMBERS: Final = fitted("standing")
+CONSTANT: Final = "constant"
+BEFORE: Final[Mapping[str, float]] = fitted("holding")
+"""The weights of `FEATURES`, and the constant."""
+
+LEADS: Final[float] = _NUMBERS["LEADS"]
 """The probability from which on the newer of two statements stands before the older."""
 
-TRUSTED: Final = 0.5
+TRUSTED: Final[float] = _NUMBERS["TRUSTED"]
 """The probability from which on the newer one may name another subject than the question."""
 
-LINKED: Final = 0.08
+LINKED: Final[float] = _NUMBERS["LINKED"]
 """The probability of a replacement from which on two statements have an order at all."""
 
-UNANSWERED: Final = 0.15
+UNANSWERED: Final[float] = _NUMBERS["UNANSWERED"]
 """What a turn without an answer loses, as a share of its score."""
 
-ASKED_AGAIN: Final = 0.5
+ASKED_AGAIN: Final[float] = _NUMBERS["ASKED_AGAIN"]
 """What one loses that holds half of the question's words: it asks the same, or does not know it."""
 
 _SHORT: Final = 100

@@ -32,6 +32,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from anaphora.values.fitted import fitted
 from anaphora.values.memories import HalfLives
 
 Floats = NDArray[np.float64]
@@ -39,33 +40,35 @@ Ints = NDArray[np.int64]
 
 DAY_MICROS: Final = 86_400_000_000
 
-WORDS_TRUST: Final = 0.9
+_NUMBERS: Final = fitted("memories")
+
+WORDS_TRUST: Final[float] = _NUMBERS["WORDS_TRUST"]
 """What a full match of words alone is worth. 0 (plain cosine) 0.286 recall@10 on the fitting half
 of bench/memory_fit.py, 0.5: 0.435, 0.75: 0.456, this 0.452, 1: 0.451: a plateau."""
 
-PARTIAL_TRUST: Final = 0.5
+PARTIAL_TRUST: Final[float] = _NUMBERS["PARTIAL_TRUST"]
 """What each part of the words is worth where the rest is missing: people ask in other words than
 the answer's, and what is shared then says little. With 0.9 the first hit is right for 0.52 of the
 everyday questions of the shared stories, with 0.5 for 0.59, by the cosine alone for 0.59."""
 
-UNREAD: Final = 0.5
+UNREAD: Final[float] = _NUMBERS["UNREAD"]
 """What a cosine counts in a script that the embedder does not read: there all texts are close."""
 
-DECAY_FLOOR: Final = 0.9
+DECAY_FLOOR: Final[float] = _NUMBERS["DECAY_FLOOR"]
 """What age leaves of a score at least: 0 is the seed's formula. Recall@3 over memories of random
 ages up to a year is 0.305 with 0.7, 0.335 with 0.8, 0.349 with this, 0.360 without decay (the
 fitting half of bench/memory_fit.py). The lowest that keeps 0.95 of the last: what holds now is put
 before what it replaced by its group, so that age has only to part what is alike."""
 
-TIMELY: Final = 0.25
+TIMELY: Final[float] = _NUMBERS["TIMELY"]
 """What a time that the question names is worth, as a chance of its own that a memory of that time
 is meant: about what it is worth to a turn."""
 
-UNTIMELY: Final = 0.3
+UNTIMELY: Final[float] = _NUMBERS["UNTIMELY"]
 """The similarity below which a time counts nothing; it counts in full from twice that on."""
 
-UNSURE: Final = 0.6
-SURE: Final = 0.95
+UNSURE: Final[float] = _NUMBERS["UNSURE"]
+SURE: Final[float] = _NUMBERS["SURE"]
 """Below the first similarity restating counts nothing, at the second all: unrelated memories reach
 0.6 easily. Beyond the second a memory is an answer by itself, and restating raises it past 1.
 Recall@10 on the fitting half with counts by chance: 0.436, from 0.5 on 0.430, without relevance

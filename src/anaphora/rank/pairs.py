@@ -28,17 +28,20 @@ from anaphora.rank.statements import (
     read_statement,
     tokens_of_time,
 )
+from anaphora.values.fitted import fitted
 
-UNDECIDED: Final = 0.01
+_NUMBERS: Final = fitted("links")
+
+UNDECIDED: Final[float] = _NUMBERS["UNDECIDED"]
 """The probability of a replacement from which on a model reads a pair, where there is one."""
 
-REPLACED: Final = 0.7
+REPLACED: Final[float] = _NUMBERS["REPLACED"]
 """The probability from which on a statement is said to be replaced by another one."""
 
-REPEATED: Final = 0.95
+REPEATED: Final[float] = _NUMBERS["REPEATED"]
 """The probability from which on a statement says the same as an earlier one."""
 
-OUTDONE: Final = 0.4
+OUTDONE: Final[float] = _NUMBERS["OUTDONE"]
 """The odds of a replacement, as a share of the surest one's, below which it is another thing; and
 the probability from which on two earlier ones tell of one thing."""
 

@@ -20,35 +20,38 @@ from dataclasses import dataclass
 from typing import Final
 
 from anaphora.rank.odds import log_odds_of, probability_of
+from anaphora.values.fitted import fitted
 
-CONSTANT: Final = 0.378
-ANSWERS: Final = 1.225
-FIRST: Final = 0.013
-LEAD: Final = 0.0
-COVERS: Final = 0.753
+_NUMBERS: Final = fitted("unasked")
 
-READ_CONSTANT: Final = 0.48
-READ_ANSWERS: Final = 0.968
-READ_FIRST: Final = -0.065
-READ_LEAD: Final = 4.158
-READ_COVERS: Final = 0.802
-READ_ODDS: Final = 0.268
+CONSTANT: Final[float] = _NUMBERS["CONSTANT"]
+ANSWERS: Final[float] = _NUMBERS["ANSWERS"]
+FIRST: Final[float] = _NUMBERS["FIRST"]
+LEAD: Final[float] = _NUMBERS["LEAD"]
+COVERS: Final[float] = _NUMBERS["COVERS"]
 
-THRESHOLD: Final = 0.45
+READ_CONSTANT: Final[float] = _NUMBERS["READ_CONSTANT"]
+READ_ANSWERS: Final[float] = _NUMBERS["READ_ANSWERS"]
+READ_FIRST: Final[float] = _NUMBERS["READ_FIRST"]
+READ_LEAD: Final[float] = _NUMBERS["READ_LEAD"]
+READ_COVERS: Final[float] = _NUMBERS["READ_COVERS"]
+READ_ODDS: Final[float] = _NUMBERS["READ_ODDS"]
+
+THRESHOLD: Final[float] = _NUMBERS["THRESHOLD"]
 """The probability from which a turn is worth it."""
 
-READ_THRESHOLD: Final = 0.5
+READ_THRESHOLD: Final[float] = _NUMBERS["READ_THRESHOLD"]
 """The same for a turn that was read: on chats 1 to 5, six of ten are evidence from there on."""
 
-MEMORY_THRESHOLD: Final = 0.3
+MEMORY_THRESHOLD: Final[float] = _NUMBERS["MEMORY_THRESHOLD"]
 """The probability to answer from which a memory is worth it."""
 MOST_MEMORIES: Final = 2
 
-MEMORY_EVIDENCE: Final = 0.75
+MEMORY_EVIDENCE: Final[float] = _NUMBERS["MEMORY_EVIDENCE"]
 """The cosine of a memory and half of its share of the prompt's words, in sum, from which on it is
 worth it. It keeps as many as were put in before hits came in groups."""
 
-WORD_COVERAGE: Final = 0.5
+WORD_COVERAGE: Final[float] = _NUMBERS["WORD_COVERAGE"]
 """The share of the prompt's words from which a hit is worth it where there are no vectors."""
 FEWEST_WORDS: Final = 2
 """And that so many words are."""

@@ -43,63 +43,66 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, get_args
 
 from anaphora.rank.odds import probability_of
+from anaphora.values.fitted import fitted
 
 Lane: TypeAlias = Literal["turns", "facts"]
 Weights: TypeAlias = tuple[float, ...]
 LANES: Final[tuple[Lane, ...]] = get_args(Lane)
 
-CONSTANT: Final = -2.31
-MEANING: Final = 6.18
-UNSEEN: Final = -2.14
+_NUMBERS: Final = fitted("silence")
 
-READ_CONSTANT: Final = -1.3
-READ_MEANING: Final = 6.16
-READ_UNSEEN: Final = 0.0
-READ_FEW: Final = 0.8
-READ_ODDS: Final = 0.77
+CONSTANT: Final[float] = _NUMBERS["CONSTANT"]
+MEANING: Final[float] = _NUMBERS["MEANING"]
+UNSEEN: Final[float] = _NUMBERS["UNSEEN"]
 
-ALONE_CONSTANT: Final = 2.54
-ALONE_UNSEEN: Final = -1.17
-ALONE_FEW: Final = 0.8
-ALONE_ODDS: Final = 1.08
+READ_CONSTANT: Final[float] = _NUMBERS["READ_CONSTANT"]
+READ_MEANING: Final[float] = _NUMBERS["READ_MEANING"]
+READ_UNSEEN: Final[float] = _NUMBERS["READ_UNSEEN"]
+READ_FEW: Final[float] = _NUMBERS["READ_FEW"]
+READ_ODDS: Final[float] = _NUMBERS["READ_ODDS"]
+
+ALONE_CONSTANT: Final[float] = _NUMBERS["ALONE_CONSTANT"]
+ALONE_UNSEEN: Final[float] = _NUMBERS["ALONE_UNSEEN"]
+ALONE_FEW: Final[float] = _NUMBERS["ALONE_FEW"]
+ALONE_ODDS: Final[float] = _NUMBERS["ALONE_ODDS"]
 
 # Of a hit: the constant, meaning, missing, first, place, asks, lead, few and, where one read, the
 # reader's.
-HIT_TURNS: Final[Weights] = (0.52, -0.94, -1.44, 0.23, -0.84, 0.0, 4.19, 1.57)
-HIT_FACTS: Final[Weights] = (-1.07, 0.2, -0.47, 0.71, -0.87, -1.58, 4.3, 1.39)
-READ_HIT_TURNS: Final[Weights] = (0.2, 0.0, -0.75, 0.33, -0.51, -0.69, 5.41, 1.43, 0.35)
-READ_HIT_FACTS: Final[Weights] = (-0.54, 0.82, 0.0, 0.41, -0.51, 0.0, 5.52, 1.52, 0.28)
-ALONE_HIT_TURNS: Final[Weights] = (0.0, 0.0, -0.65, 0.55, -0.78, -0.73, 0.0, 1.67, 0.39)
-ALONE_HIT_FACTS: Final[Weights] = (-0.18, 0.0, 0.0, 0.71, -0.88, 0.0, 0.0, 1.73, 0.36)
+HIT_TURNS: Final[Weights] = _NUMBERS["HIT_TURNS"]
+HIT_FACTS: Final[Weights] = _NUMBERS["HIT_FACTS"]
+READ_HIT_TURNS: Final[Weights] = _NUMBERS["READ_HIT_TURNS"]
+READ_HIT_FACTS: Final[Weights] = _NUMBERS["READ_HIT_FACTS"]
+ALONE_HIT_TURNS: Final[Weights] = _NUMBERS["ALONE_HIT_TURNS"]
+ALONE_HIT_FACTS: Final[Weights] = _NUMBERS["ALONE_HIT_FACTS"]
 
-CROWD: Final[Weights] = (-1.93, 2.25, 0.78)
+CROWD: Final[Weights] = _NUMBERS["CROWD"]
 """What each tenfold of statements adds to a hit's odds, where it takes off: the constant, meaning
 and whether the hit is by a named speaker. The same for both lanes, read or not."""
 
-TURN_FLOOR: Final = 0.2
+TURN_FLOOR: Final[float] = _NUMBERS["TURN_FLOOR"]
 """Below this probability an answer from turns is silent unless the caller says otherwise: at most 3
 of a hundred questions that can be answered are lost, in the mean over the sets it is fitted on."""
 
-FACT_FLOOR: Final = 0.15
+FACT_FLOOR: Final[float] = _NUMBERS["FACT_FLOOR"]
 """The same of memories, notes and documents; what it costs is in bench/results/silence.md."""
 
 FLOOR_OF: Final[Mapping[Lane, float]] = {"turns": TURN_FLOOR, "facts": FACT_FLOOR}
 
-LEAST: Final = 0.02
+LEAST: Final[float] = _NUMBERS["LEAST"]
 """A hit that answers less probably is not shown, though others are."""
 
-FIRST: Final = 0.05
+FIRST: Final[float] = _NUMBERS["FIRST"]
 """Nor is any where the likeliest answers less probably: something may answer, but none of these."""
 
-TAIL: Final = 0.05
+TAIL: Final[float] = _NUMBERS["TAIL"]
 """Nor is a hit that answers less probably than this share of the likeliest: there the list has
 fallen away."""
 
-TITLE_MEANING: Final = 0.5
+TITLE_MEANING: Final[float] = _NUMBERS["TITLE_MEANING"]
 """What a title that holds all words of the question counts as a cosine at least. It stands for a
 short answer below it ("6432"), whose own cosine is that of anything."""
 
-SOUGHT: Final = 0.6
+SOUGHT: Final[float] = _NUMBERS["SOUGHT"]
 """The least probability of a hit that is all that was asked for by a name, a time or an
 identifier."""
 

@@ -22,15 +22,13 @@ from numpy.typing import NDArray
 
 from anaphora.rank.question import QuestionReading
 from anaphora.rank.turn_table import PERSONAL, STANDING, TurnTable
+from anaphora.values.fitted import fitted
 
 Floats = NDArray[np.float32]
 Rows = NDArray[np.intp]
 
 DAY = 86_400.0
 
-
-ELSEWHEN: Final = 0.5
-"""What it counts that a turn was said in a time, if it tells of other days."""
 
 ASKED_WORDS: Final = 16
 """Words of a question up to which a turn needs the whole evidence of `Weights.related`."""
@@ -44,44 +42,49 @@ class Weights:
     docs/decisions/0007 has what each is worth and what was left out.
     """
 
-    words: float = 1.0
+    words: float
     # How near to a full match of words a turn comes that holds what a question names exactly: a
     # version, a code, a date. What holds another one of its kind is about another thing.
-    exact: float = 0.9
+    exact: float
     # BM25 that counts half: s / (s + words_half) keeps a long question's many weak matches from
     # outweighing meaning, and bounds the part without knowing the question's own maximum.
-    words_half: float = 20.0
+    words_half: float
+    # The same where the embedder does not read the question's language: what it says of meaning
+    # there is little more than which letters two texts share.
+    words_half_alone: float
     # Half more than a full match of words: people ask in other words than the answer's.
-    meaning: float = 1.5
+    meaning: float
     # Share of a neighbour's words and meaning that a turn is given, for either side: a question
     # and its answer, a topic that goes on. More drowns turns in their surroundings.
-    neighbour: float = 0.15
+    neighbour: float
     # The turn is by a speaker that the question names.
-    speaker: float = 0.5
+    speaker: float
     # The turn is by the asker ("my", "I") or by the addressee ("you told me"). Less than a name
     # is worth: an assistant's answer repeats what the user said of himself, and may be meant.
-    role: float = 0.375
+    role: float
     # If the question names a speaker: the turn is in the first person, as small talk and
     # comments seldom are. Other questions lose by it: what they ask for is told of things.
-    personal: float = 0.2
+    personal: float
     # The turn was written in a time that the question names, or up to a day after it: people tell
     # what they did the morning after.
-    time: float = 0.4
-    time_after: float = DAY
+    time: float
+    # What of that counts if the turn tells of other days.
+    elsewhen: float
     # Words and meaning from which on a time counts in full: being said then answers nothing.
-    time_evidence: float = 0.3
+    time_evidence: float
     # Standing instructions apply whenever their topic comes up, however they are worded.
-    standing: float = 0.1
+    standing: float
     # Words and meaning of its own from which on a turn is given its neighbours' share, and what it
     # gets for being personal or an instruction, in full, and below half of it a twentieth:
     # what has nothing to do with the question is not told apart by them.
-    related: float = 0.3
+    related: float
     # The conversation's title holds the words of the question: a share of what a turn's own words
     # and meaning are worth, as it is said of all of its turns alike.
-    title: float = 0.5
+    title: float
     # Lost for a better turn of the same stage, where the order of events is asked for, and for two
     # better ones twice: more changes nothing, half of it less (`rank/stages.py`).
-    spread: float = 0.4
+    spread: float
+    time_after: float = DAY
 
     @property
     def scale(self) -> float:
@@ -96,7 +99,7 @@ class Weights:
         return self.scale / self.meaning
 
 
-DEFAULT_WEIGHTS = Weights()
+DEFAULT_WEIGHTS: Final = Weights(**fitted("turns"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +190,7 @@ def score_turns(
     if reading.spans or naming is not None:
         # From a twentieth to 1, as the evidence goes from nothing to enough for a time to count.
         timely = np.clip(evidence / (unit * np.float32(weights.time_evidence)), 0.05, 1.0)
-        inside = _match_spans(table.ts[at], reading.spans, weights.time_after, naming, elsewhen, at)
+        inside = _match_spans(table.ts[at], reading.spans, weights, naming, elsewhen, at)
         factors["time"] = inside * timely * (unit * np.float32(weights.time))
     total = np.zeros(len(evidence), np.float32)
     for part in factors.values():
@@ -284,16 +287,16 @@ def _match_speaker(
 def _match_spans(
     ts: NDArray[np.float64],
     spans: tuple[tuple[float, float], ...],
-    after: float,
+    weights: Weights,
     naming: NDArray[np.bool_] | None,
     elsewhen: NDArray[np.bool_] | None,
     at: Rows | slice,
 ) -> NDArray[np.float32]:
     inside = np.zeros(len(ts), dtype=np.float32)
     for start, end in spans:
-        inside[(ts >= start) & (ts < end + after)] = 1.0
+        inside[(ts >= start) & (ts < end + weights.time_after)] = 1.0
     if elsewhen is not None:
-        inside[elsewhen[at]] *= np.float32(ELSEWHEN)
+        inside[elsewhen[at]] *= np.float32(weights.elsewhen)
     if naming is not None:
         inside[naming[at]] = 1.0
     return inside

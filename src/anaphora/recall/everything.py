@@ -32,6 +32,7 @@ from anaphora.recall.question import Question
 from anaphora.recall.reading import checked_read
 from anaphora.recall.view_cache import ViewCache
 from anaphora.values.conversations import Degraded, Recall
+from anaphora.values.fitted import fitted
 from anaphora.values.search import SearchHit
 from anaphora.values.search_kinds import MEMORY, NOTE, TURN, HitKind
 
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from anaphora.recall.memories import MemoryRecall
     from anaphora.recall.places import SessionPlaces
 
-ELSEWHERE: Final = 0.75
+ELSEWHERE: Final[float] = fitted("search")["ELSEWHERE"]
 """What a hit of another project than the one that is asked from counts."""
 
 _KEPT_WORDS: Final = frozenset((MEMORY.name, NOTE.name))

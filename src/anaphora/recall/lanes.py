@@ -17,10 +17,11 @@ from anaphora.recall.question import Question
 from anaphora.recall.snippets import snippet
 from anaphora.recall.view_cache import ViewCache
 from anaphora.values.conversations import Degraded, Recall
+from anaphora.values.fitted import fitted
 from anaphora.values.search import SearchHit
 from anaphora.values.search_kinds import TURN, HitKind
 
-UNKNOWN: Final = 0.5
+UNKNOWN: Final[float] = fitted("search")["UNKNOWN"]
 """How likely a lane is to answer that cannot tell."""
 
 SearchFilter: TypeAlias = Literal["tags", "speaker", "times", "project"]

@@ -29,14 +29,17 @@ from anaphora.rank.silence import Lane, scarcity
 from anaphora.rank.statements import QuestionCues, read_cues
 from anaphora.recall.candidates import Candidate, Placed
 from anaphora.recall.likelihood import Likelihood, without_tail
+from anaphora.values.fitted import fitted
 
 BLOCK: Final = 18
 """Candidates that are ordered together: what is linked with one of them is fetched for it."""
 
-COMPARABLE: Final = 0.5
+_NUMBERS: Final = fitted("standing")
+
+COMPARABLE: Final[float] = _NUMBERS["COMPARABLE"]
 """The share of the best score from which on a candidate answers the same as the best one."""
 
-BEHIND: Final = 0.1
+BEHIND: Final[float] = _NUMBERS["BEHIND"]
 """The share of its score at which a replaced statement stands, but for the best of those that one
 statement replaces: the values that hold come before others, and name what they replaced."""
 

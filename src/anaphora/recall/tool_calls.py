@@ -15,6 +15,7 @@ from anaphora.recall.record_reads import record_cache
 from anaphora.recall.view_cache import ViewCache
 from anaphora.store.records.rows import session_key
 from anaphora.values.conversations import TurnChoice
+from anaphora.values.fitted import fitted
 from anaphora.values.memories import MemoryRecord
 from anaphora.values.search import SearchHit
 from anaphora.values.search_kinds import TOOL_CALL
@@ -24,10 +25,12 @@ if TYPE_CHECKING:
     from anaphora.index.memories.index import MemoryIndex
     from anaphora.store.records.store import Records
 
-LEAST: Final = 0.4
+_NUMBERS: Final = fitted("search")
+
+LEAST: Final[float] = _NUMBERS["LEAST"]
 """The share of a question's words, by rarity, that a line must hold."""
 
-CALLS: Final = 0.5
+CALLS: Final[float] = _NUMBERS["CALLS"]
 """How likely a tool call is to answer whose line holds all words of a question."""
 
 _OVERFETCH: Final = 8

@@ -41,10 +41,6 @@ _NAMES_KEPT: Final = 512
 _STEPS: Final = 4
 """Turns that are looked at, back and then forth, for the other one of a conversation."""
 
-WORDS_HALF_ALONE: Final = 5.0
-"""BM25 that counts half where the embedder does not read the question's language: what it says of
-meaning there is little more than which letters two texts share."""
-
 
 @dataclass(frozen=True, slots=True)
 class TurnScorer:
@@ -89,7 +85,7 @@ class TurnScorer:
             exact = np.maximum(of_then, 0.0 if exact is None else exact)
         weights = self.weights
         if not embedder_reads(self.embedder.name, run.question.text):
-            weights = replace(weights, words_half=WORDS_HALF_ALONE)
+            weights = replace(weights, words_half=weights.words_half_alone)
         titles = view.titles(looked_up)
         scores = score_turns(
             view.table,

@@ -20,6 +20,7 @@ from anaphora.index.words.documents import numbers_of
 from anaphora.index.words.index import WordIndex
 from anaphora.index.words.lookup import Lookup, Word, look_up
 from anaphora.index.words.postings import WordStatistics, sum_by_row
+from anaphora.values.fitted import fitted
 
 LEAST_DOCUMENTS: Final = 1000
 """IDF is computed as for at least so many memories: among three, every word is rare."""
@@ -27,21 +28,23 @@ LEAST_DOCUMENTS: Final = 1000
 RARE: Final = 32
 """A word in at most so many memories has a least worth in each of them."""
 
-LEAST_WORTH: Final = 0.5
+_NUMBERS: Final = fitted("words")
+
+LEAST_WORTH: Final[float] = _NUMBERS["LEAST_WORTH"]
 """The least worth, as a share of the word's worth in a text of average length. BM25 falls below it
 in texts more than 3.5 times as long as the average."""
 
-WHOLE_WORTH: Final = 0.75
+WHOLE_WORTH: Final[float] = _NUMBERS["WHOLE_WORTH"]
 """The least worth in a text with all words of the question, each of them rare: the ranking counts a
 part of the words for less than its share, so that half a match would rank behind short texts with
 none of them. BM25 falls below it in texts 1.8 times as long as the average. Less than a full match,
 which would make any long text with a word an exact answer."""
 
-TITLE_WORTH: Final = 0.7
+TITLE_WORTH: Final[float] = _NUMBERS["TITLE_WORTH"]
 """The worth of a question's word in the title of a memory: its path, its tags. Of two memories with
 the same words, the one with them in its text ranks first."""
 
-EXACT_WORTH: Final = 0.95
+EXACT_WORTH: Final[float] = _NUMBERS["EXACT_WORTH"]
 """The least worth of a text with the versions, codes, dates and times of day that a question names:
 a text with others of the same kind is about something else, whatever else it shares."""
 
