@@ -25,8 +25,10 @@ from anaphora.errors import AnaphoraError
 from anaphora.index.maintenance import Background, try_lock
 from anaphora.language.analyser import QueryWord, query_words
 from anaphora.language.small_talk import QUESTION_MARKS
+from anaphora.rank.holding import LINKED
 from anaphora.rank.pairs import (
     OUTDONE,
+    REPEATED,
     REPLACED,
     UNDECIDED,
     PairVerdict,
@@ -336,12 +338,13 @@ class StatementLinks:
         self._read: dict[str, Statement | None] = {}
 
     def of(self, references: Collection[str]) -> Sequence[StatementLink]:
-        """The links that have one of these statements at either end, those of what may be replaced.
+        """The links that have one of these statements at either end, of what may order the two.
 
         Where people said that both hold, no judge says otherwise.
         """
-        links = self._verdicts.of(references)
-        ends = {end for link in links for end in (link.older, link.newer)}
+        links = self._verdicts.of(references, LINKED, REPEATED)
+        both_ends = (end for link in links for end in (link.older, link.newer))
+        ends = {end for end in both_ends if not is_turn_reference(end)}
         settled = {frozenset(pair) for pair in self._both_hold(ends)} if ends else set()
         return [link for link in links if frozenset((link.older, link.newer)) not in settled]
 

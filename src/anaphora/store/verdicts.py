@@ -113,13 +113,19 @@ class VerdictTransaction(NamespaceTransaction):
 class StoredVerdicts(NamespaceReader):
     """The links of one namespace. A home that is older than their tables has none."""
 
-    def of(self, references: Collection[str]) -> list[StatementLink]:
-        """The links that have one of these statements at either end, each once."""
+    def of(
+        self, references: Collection[str], replaces: float, repeats: float
+    ) -> list[StatementLink]:
+        """The links that have one of these statements at either end, each once.
+
+        Those of which one of both probabilities is at least so high.
+        """
+        condition = f"AND (replaces >= {replaces} OR repeats >= {repeats})"
         links: dict[tuple[object, ...], StatementLink] = {}
         for end in ("newer", "older"):
             lookups = [self._lookup(end, reference) for reference in references]
             for parameters, names in ids_named(lookups):
-                statement = VERDICT.select(_COLUMNS) + f"AND {end} IN ({names})"
+                statement = VERDICT.select(_COLUMNS) + f"AND {end} IN ({names}) {condition}"
                 rows = self._opened(VERDICT, self._rows(statement, **parameters), _COLUMNS)
                 links.update((row[:2], StatementLink(*row)) for row in rows)
         return list(links.values())
