@@ -366,7 +366,7 @@ OFFERED = (
     "anaphora.recall.candidates",
     "anaphora.recall.ordering",
     "anaphora.recall.snippets",
-    "anaphora.recall.successions",
+    "anaphora.recall.links",
     "anaphora.features.projects.recall.excerpts",
     "anaphora.features.projects.recall.focus",
     "anaphora.features.projects.recall.package",

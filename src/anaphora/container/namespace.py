@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from anaphora.index.memories.index import MemoryIndex
     from anaphora.ingest.links import StatementLinks, Statements
     from anaphora.recall.everything import EverythingRecall
+    from anaphora.recall.links import ToldStatement
     from anaphora.recall.memories import MemoryRecall
     from anaphora.recall.short_ids import ShortIds
-    from anaphora.recall.successions import ToldStatement
     from anaphora.recall.survivors import Survivors
     from anaphora.store.crypto.columns import Sealer
     from anaphora.store.db.engine import Database
@@ -227,7 +227,7 @@ class NamespaceServices:
 
         What holds is not among them.
         """
-        from anaphora.recall.successions import find_newest
+        from anaphora.recall.links import find_newest
 
         turns = self.conversation.recall_turns
         newest = turns.find_due_replacing(references) | find_newest(self.links, references)

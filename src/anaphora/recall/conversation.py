@@ -21,14 +21,14 @@ from anaphora.rank.pairs import REPLACED, statement_of
 from anaphora.rank.silence import CALIBRATED_FOR, TURN_FLOOR
 from anaphora.rank.turn_table import ROLE_USER
 from anaphora.rank.turns import DEFAULT_WEIGHTS, Weights
-from anaphora.recall.likelihood import with_floor
+from anaphora.recall.answers import with_floor
+from anaphora.recall.links import KnownLinks, NoLinks, ToldStatement, judge_due
 from anaphora.recall.narrowing import add_times, choose_rows, narrow_by_times, turns_naming
 from anaphora.recall.passages import Cut, PassageFinder, anywhere
 from anaphora.recall.pipeline import Pipeline
 from anaphora.recall.query import BLANK, check_count, check_share, query_vector
 from anaphora.recall.question import Question, prepare
 from anaphora.recall.reading import begin_reading
-from anaphora.recall.successions import KnownLinks, NoLinks, ToldStatement, judge_due
 from anaphora.recall.turn_candidates import FoundTurns, HitLimits, QuestionRun
 from anaphora.recall.turn_hits import TurnHitMaker, describe_turn
 from anaphora.recall.turn_scores import TurnScorer

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 from anaphora.calls.limits import check_cancelled
 from anaphora.errors import InvalidInput, NotFound, TimedOut
 from anaphora.rank.budget import token_cost
+from anaphora.recall.answers import without_tail
 from anaphora.recall.lanes import (
     Lane,
     LaneAnswer,
@@ -24,7 +25,6 @@ from anaphora.recall.lanes import (
     SearchRequest,
     ShownText,
 )
-from anaphora.recall.likelihood import without_tail
 from anaphora.recall.narrowing import drop_unmet, tell_meant
 from anaphora.recall.opposed import OpposedPairs, mark_opposed, mark_replaced
 from anaphora.recall.query import BLANK, check_count, check_share, is_empty

@@ -17,7 +17,8 @@ from anaphora.calls.moments import checked_moment
 from anaphora.errors import EmbeddingError, StoreError, TimedOut
 from anaphora.rank.silence import CALIBRATED_FOR, FACT_FLOOR
 from anaphora.rank.statements import words_of
-from anaphora.recall.likelihood import with_floor
+from anaphora.recall.answers import with_floor
+from anaphora.recall.links import KnownLinks, NoLinks, ToldStatement
 from anaphora.recall.memory_candidates import FoundMemories
 from anaphora.recall.memory_hits import MemoryHitMaker
 from anaphora.recall.memory_source import MemorySource, join_candidates
@@ -26,7 +27,6 @@ from anaphora.recall.pipeline import Pipeline
 from anaphora.recall.query import BLANK, check_count, check_share, query_vector
 from anaphora.recall.question import Question, prepare
 from anaphora.recall.reading import begin_reading
-from anaphora.recall.successions import KnownLinks, NoLinks, ToldStatement
 from anaphora.recall.view_cache import ViewCache
 from anaphora.store.codecs import to_micros
 from anaphora.store.filters import parse

@@ -13,9 +13,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from anaphora.rank.statements import read_cues, words_of
+from anaphora.recall.links import KnownLinks, find_newest
 from anaphora.recall.question import Question
 from anaphora.recall.render import quoted_line
-from anaphora.recall.successions import KnownLinks, find_newest
 from anaphora.store.records.rows import CONTRADICTION, OPEN
 from anaphora.text.display import cut
 from anaphora.values.conversations import Recall

@@ -27,8 +27,8 @@ from anaphora.rank.holding import (
 from anaphora.rank.pairs import REPEATED, PairVerdict
 from anaphora.rank.silence import Lane, scarcity
 from anaphora.rank.statements import QuestionCues, read_cues
+from anaphora.recall.answers import Likelihood, without_tail
 from anaphora.recall.candidates import Candidate, Placed
-from anaphora.recall.likelihood import Likelihood, without_tail
 from anaphora.values.fitted import fitted
 
 BLOCK: Final = 18

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from anaphora.recall.candidates import Candidate, Placed
+from anaphora.recall.links import KnownLinks, LinkedCandidates
 from anaphora.recall.ordering import order_candidates
 from anaphora.recall.reading import Window
-from anaphora.recall.successions import KnownLinks, LinkedCandidates
 
 if TYPE_CHECKING:
     from anaphora.rank.silence import Lane

@@ -22,7 +22,7 @@ from anaphora.text.recalled import strip_recalled
 from anaphora.values.links import turn_reference
 
 if TYPE_CHECKING:
-    from anaphora.recall.successions import ToldStatement
+    from anaphora.recall.links import ToldStatement
     from anaphora.values.conversations import Thread, Turn
 
 MOST: Final = 6

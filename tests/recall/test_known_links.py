@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from anaphora.rank.holding import LINKED
 from anaphora.rank.pairs import REPLACED, PairVerdict, StatementPair
 from anaphora.recall.candidates import Candidate
-from anaphora.recall.successions import LinkedCandidates, NoLinks, find_newest
+from anaphora.recall.links import LinkedCandidates, NoLinks, find_newest
 from anaphora.values.links import StatementLink
 
 DAY = 86_400.0
