@@ -40,7 +40,7 @@ from anaphora.rank.silence import (
     hit_probability,
     probability,
 )
-from anaphora.recall import answers
+from anaphora.recall import answers as recall_answers
 from anaphora.recall.answers import Likelihood, with_floor
 from anaphora.values.conversations import Recall
 from bench.changes import ABSENT, CHATS, FITTED, Story, holds_any, read_stories, told_both_ways
@@ -184,7 +184,7 @@ def watched() -> Iterator[Callable[[Iterable[str], Right], Seen]]:
 
     with (
         mock.patch.object(Likelihood, "evidence", watch_hit),
-        mock.patch.object(answers, "probability", watch_answer),
+        mock.patch.object(recall_answers, "probability", watch_answer),
     ):
         yield seen_of
 
