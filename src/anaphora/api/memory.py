@@ -501,7 +501,7 @@ class Memory(LastingMemories, FeatureCalls):
         """
         from anaphora import ops
 
-        return ops.health(self._container.own(self.namespace))
+        return ops.health(self._container, self.namespace)
 
     @property
     @local("who has a token must not make others; do it on the server's machine (`anaphora token`)")

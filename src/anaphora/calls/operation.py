@@ -1,8 +1,9 @@
 """The description of a call, and the one wrapper that each public method of a memory has.
 
 `@operation(...)` stands on a method of any class with the two members of `HomeView`. The wrapper
-checks the arguments, counts the call on its home, shows times in the user's zone, asks again where
-an endpoint went away, and tells listeners and the audit trail what the call returned.
+checks the arguments, counts the call on its home, shows times in the user's zone, names what the
+process ran out of, asks again where an endpoint went away, and tells listeners and the audit trail
+what the call returned.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import Any, Final, Literal, NamedTuple, Protocol, TypeVar, Union, ge
 from anaphora.calls.arguments import ArgumentChecks, checked, signature_types
 from anaphora.calls.limits import limited
 from anaphora.calls.parameters import CallParameter, Parameter, described_as
+from anaphora.system.shortages import refused_for_shortages
 from anaphora.system.zones import times_shown_in
 from anaphora.values.actions import DIGESTED, AuditAction
 from anaphora.values.conversations import Degraded
@@ -237,7 +239,7 @@ def operation(
         elif counted:
             call = _counted(described)
         else:
-            call = checked(function, checks)
+            call = checked(refused_for_shortages(function.__name__, "a home")(function), checks)
         vars(call)[_DESCRIPTION] = described
         return call  # type: ignore[return-value]
 
@@ -311,7 +313,12 @@ def _counted(described: Operation) -> Callable[..., Any]:
     def call(self: HomeView, /, *args: Any, **named: Any) -> Any:
         positional = apply((self, *args), named)
         container = self._container
-        with times_shown_in(container.clock.zone), container.calls:
+        place = container.settings.home
+        with (
+            refused_for_shortages(described.name, place),
+            times_shown_in(container.clock.zone),
+            container.calls,
+        ):
             if rule is not None and rule.ids is None:
                 rule.record(self, ())
             answer = function(*positional, **named)
@@ -328,7 +335,12 @@ def _asked(described: Operation) -> Callable[..., Any]:
     def call(self: HomeView, /, *args: Any, **named: Any) -> Any:
         positional = apply((self, *args), named)
         container = self._container
-        with times_shown_in(container.clock.zone), container.calls:
+        place = container.settings.home
+        with (
+            refused_for_shortages(described.name, place),
+            times_shown_in(container.clock.zone),
+            container.calls,
+        ):
             with limited(named.get("timeout")) if has_timeout else nullcontext():
                 services = container.stand_in and self._services()
                 answer = function(*positional, **named)

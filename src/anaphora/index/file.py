@@ -16,10 +16,12 @@ from anaphora.errors import Tampered
 from anaphora.index.maintenance import IndexBusy, IndexLost
 from anaphora.store.db import sqlite
 from anaphora.store.db.driver import dbapi2
+from anaphora.system.shortages import find_shortage
 
 # If the file is busy for longer, memory answers instead.
 _BUSY_MS: Final = 30
 _BUSY: Final = ("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_FULL", "SQLITE_READONLY")
+_REFUSED: Final = ("SQLITE_CANTOPEN", "SQLITE_IOERR")
 _COMPANIONS: Final = ("", "-wal", "-shm", "-journal")
 _inherited: list[Any] = []
 _META: Final = """CREATE TABLE meta (
@@ -209,4 +211,7 @@ def remove_index_file(path: Path) -> None:
 
 def _translate(error: Exception) -> Exception:
     name = getattr(error, "sqlite_errorname", "") or ""
+    # A file that cannot be opened for want of descriptors is well, and must not be removed.
+    if name.startswith(_REFUSED) and (shortage := find_shortage()):
+        return IndexBusy(shortage)
     return (IndexBusy if name.startswith(_BUSY) else IndexLost)(str(error))

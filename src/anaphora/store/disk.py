@@ -22,6 +22,7 @@ from typing import BinaryIO
 
 from anaphora.errors import DiskFull, Locked, ReadOnly, StoreError
 from anaphora.system.lock_holders import lock_holder
+from anaphora.system.shortages import name_shortage
 
 Identity = tuple[int, int, int, int]
 """Inode, size, and times of modification and change in nanoseconds: which bytes a file has."""
@@ -70,7 +71,7 @@ def translate(error: OSError, operation: str, path: Path | str) -> StoreError:
         kind = ReadOnly
     elif error.errno in _FULL:
         kind = DiskFull
-    return kind(operation, path, error.strerror or str(error))
+    return kind(operation, path, name_shortage(error) or error.strerror or str(error))
 
 
 def identity_of(status: os.stat_result) -> Identity:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from importlib.metadata import version
 from itertools import chain
 
 from anyio import create_task_group, sleep
@@ -16,6 +15,7 @@ from starlette.routing import Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from anaphora import __version__
 from anaphora.api.memory import Memory
 from anaphora.container.feature import load, registered
 from anaphora.errors import AnaphoraError
@@ -43,7 +43,7 @@ def build(memory: Memory, tokens: Tokens, options: ServerOptions) -> FastAPI:
         title="Anaphora",
         summary="Memory for AI agents, over HTTP.",
         description="Every route works in one namespace, which a header names.",
-        version=version("anaphora"),
+        version=__version__,
         # Their pages load scripts from other sites.
         docs_url=None,
         redoc_url=None,

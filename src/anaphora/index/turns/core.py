@@ -106,8 +106,10 @@ class IndexCore:
         self.let_go()
         self._opened_at, self.waiting = time.monotonic(), False
         self._start_over(self.home.in_memory(self._name))
-        is_busy = isinstance(error, IndexBusy)
-        self.unwritable = str(error) if is_busy else "it was lost repeatedly"
+        if not isinstance(error, IndexBusy):
+            self.unwritable = "it was lost repeatedly"
+        elif not self.unwritable:
+            self.unwritable = str(error)
 
     def open_ledger(self) -> TurnIndexFile:
         """The open ledger of the file now at the path. The caller holds the lock."""

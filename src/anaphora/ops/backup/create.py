@@ -27,6 +27,7 @@ from anaphora.store.crypto import marker as markers
 from anaphora.store.disk import identity_of, temporary_key, translate
 from anaphora.store.maintenance import MEMORIES, THREADS, copy_database, count_rows
 from anaphora.store.threads.files import CORRUPT
+from anaphora.system.incidents import program_version
 
 if TYPE_CHECKING:
     from anaphora.store.crypto.marker import Marker
@@ -166,8 +167,6 @@ def _manifest(
     facts: dict[str, Any],
     left_out: list[str],
 ) -> dict[str, Any]:
-    from importlib.metadata import version
-
     sealing = None
     if marker is not None:
         note = "Everything here is encrypted. To read it, import the key that `key export` wrote."
@@ -175,7 +174,7 @@ def _manifest(
     return {
         "anaphora": "backup",
         "version": 1,
-        "program": version("anaphora"),
+        "program": program_version(),
         "created": when.isoformat(),
         "sealed": sealing,
         "threads": threads,

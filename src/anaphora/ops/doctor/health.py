@@ -10,69 +10,99 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from anaphora.errors import AnaphoraError
+from anaphora.errors import Closed
 from anaphora.store.maintenance import JOBS, count_rows, probe
+from anaphora.system.shortages import name_shortage
 from anaphora.values.conversations import Check, Health
 
 if TYPE_CHECKING:
+    from anaphora.container.home import Container
     from anaphora.container.namespace import NamespaceServices
 
 LEAST_FREE = 64 * 1024 * 1024
 """Bytes below which a disk counts as full: SQLite's journal and one index commit need some."""
 
 
-def health(services: NamespaceServices) -> Health:
-    """Check the write path, the index, the embedder and the disk. Nothing raises."""
-    container = services.container
-    write = Check("write", ok=True, detail="a row was written to the database and removed")
+class _Finding(NamedTuple):
+    """Whether a part is well, its detail in words, and what waits there."""
+
+    ok: bool
+    detail: str
+    pending: int = 0
+    jobs: int = 0
+
+
+def health(container: Container, namespace: str) -> Health:
+    """Check the write path, the threads, the index, the embedder and the disk. Raises only Closed.
+
+    Whatever a look raises is its finding: each has to be made, however little is left to open.
+    """
+    looks: dict[str, Callable[[], _Finding]] = {
+        "write": lambda: _try_database(container),
+        "threads": lambda: _try_threads(container.own(namespace)),
+        "index": lambda: _look_at_index(container.own(namespace)),
+        "embedder": lambda: _look_at_embedder(container),
+        "disk": lambda: _look_at_disk(container.settings.home),
+    }
+    findings = {name: _find(look) for name, look in looks.items()}
+    checks = tuple(Check(name, one.ok, one.detail) for name, one in findings.items())
+    index = findings["index"]
+    return Health(all(check.ok for check in checks), checks, index.pending, index.jobs)
+
+
+def _find(look: Callable[[], _Finding]) -> _Finding:
     try:
-        probe(container.truth, container.ids())
-    except AnaphoraError as error:
-        write = Check("write", ok=False, detail=str(error))
-    try:
-        # Synced first: an index that lags is no fault, one that cannot be synced is.
-        services.conversation.turn_index.sync(embed="none")
-        state = services.conversation.turn_index.check()
-        embedded, _ = services.memory.vectors.counts().get(container.embedder.name, (0, 0))
-        waiting = max(0, services.memory.vectors.records() - embedded)
-        jobs = count_rows(services.truth, JOBS)
-    except AnaphoraError as error:
-        pending, jobs, index = 0, 0, Check("index", ok=False, detail=str(error))
-    else:
-        pending = state.pending + waiting
-        trouble = [*state.problems, *([f"{state.failed} turns failed"] if state.failed else [])]
-        detail = "; ".join(map(str, trouble)) or f"{pending:,} vectors pending"
-        index = Check("index", ok=not trouble, detail=detail)
-    threads = Check("threads", ok=True, detail="conversations are in the database")
-    if (directory := services.conversation.threads.directory) is not None:
-        try:
-            try_writing(directory, 4096)
-            detail = "a file was written to the disk and removed"
-            threads = Check("threads", ok=True, detail=detail)
-        except OSError as error:
-            detail = f"no file can be written: {error.strerror}"
-            threads = Check("threads", ok=False, detail=detail)
-    service, ok = container.embedder, True
+        return look()
+    except Closed:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is what a probe asks for
+        detail = name_shortage(error) or str(error) or type(error).__name__
+        return _Finding(ok=False, detail=detail)
+
+
+def _try_database(container: Container) -> _Finding:
+    probe(container.truth, container.ids())
+    return _Finding(ok=True, detail="a row was written to the database and removed")
+
+
+def _try_threads(services: NamespaceServices) -> _Finding:
+    directory = services.conversation.threads.directory
+    if directory is None:
+        return _Finding(ok=True, detail="conversations are in the database")
+    try_writing(directory, 4096)
+    return _Finding(ok=True, detail="a file was written to the disk and removed")
+
+
+def _look_at_index(services: NamespaceServices) -> _Finding:
+    # Synced first: an index that lags is no fault, one that cannot be synced is.
+    services.conversation.turn_index.sync(embed="none")
+    state = services.conversation.turn_index.check()
+    embedded, _ = services.memory.vectors.counts().get(services.container.embedder.name, (0, 0))
+    pending = state.pending + max(0, services.memory.vectors.records() - embedded)
+    trouble = [*state.problems, *([f"{state.failed} turns failed"] if state.failed else [])]
+    detail = "; ".join(map(str, trouble)) or f"{pending:,} vectors pending"
+    return _Finding(not trouble, detail, pending, count_rows(services.truth, JOBS))
+
+
+def _look_at_embedder(container: Container) -> _Finding:
+    service = container.embedder
     if service.ready(timeout=0):
-        detail = f"{service.name} is loaded"
-        if (away := service.away) is not None:
-            ok = False
-            detail = f"{service.name}: {away}; the bundled model answers until it is back"
-    elif service.failure is not None:
-        ok, detail = False, f"{service.name}: {service.failure}"
-    else:
-        detail = f"{service.name} is loading; recall uses words only until then"
-    embedder = Check("embedder", ok=ok, detail=detail)
-    try:
-        free_bytes = shutil.disk_usage(_existing(container.settings.home)).free
-        disk = Check("disk", ok=free_bytes >= LEAST_FREE, detail=f"{free_bytes / 1e9:,.1f} GB free")
-    except OSError as error:
-        disk = Check("disk", ok=False, detail=f"cannot be read: {error.strerror}")
-    checks = (write, threads, index, embedder, disk)
-    return Health(all(check.ok for check in checks), checks, pending, jobs)
+        if (away := service.away) is None:
+            return _Finding(ok=True, detail=f"{service.name} is loaded")
+        detail = f"{service.name}: {away}; the bundled model answers until it is back"
+        return _Finding(ok=False, detail=detail)
+    if service.failure is not None:
+        return _Finding(ok=False, detail=f"{service.name}: {service.failure}")
+    return _Finding(True, f"{service.name} is loading; recall uses words only until then")
+
+
+def _look_at_disk(home: Path) -> _Finding:
+    free_bytes = shutil.disk_usage(_existing(home)).free
+    return _Finding(free_bytes >= LEAST_FREE, f"{free_bytes / 1e9:,.1f} GB free")
 
 
 def try_writing(folder: Path, size: int) -> None:

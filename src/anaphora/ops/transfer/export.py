@@ -28,6 +28,7 @@ from anaphora.ops.transfer.reading import FORMAT, ExportSource
 from anaphora.ops.transfer.threads import thread_lines
 from anaphora.store.lines import Line, to_line
 from anaphora.store.threads.ids import check_id
+from anaphora.system.incidents import program_version
 from anaphora.values.conversations import ImportProblem
 
 _SAID: Final = frozenset(("thread", "turn", "tool_call"))
@@ -133,8 +134,6 @@ def _write(
     *,
     masked: bool,
 ) -> Exported:
-    from importlib.metadata import version
-
     counts: Counter[str] = Counter()
     problems: list[ImportProblem] = []
 
@@ -161,7 +160,7 @@ def _write(
     head = {
         "anaphora": "export",
         "version": FORMAT,
-        "program": version("anaphora"),
+        "program": program_version(),
         "created": clock(),
         "namespaces": list(namespaces),
     }

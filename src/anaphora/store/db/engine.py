@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakSet
 
 from anaphora.errors import AnaphoraError, Closed, InvalidInput, Locked, StoreError
 from anaphora.store.db import sqlite, statements
@@ -31,7 +32,10 @@ if TYPE_CHECKING:
 
 _POSTGRES = re.compile(r"postgres(ql)?(\+psycopg)?://", re.IGNORECASE)
 _FILE_URL = "sqlite:///"
-# Connections that a parent process opened. They must be neither used nor closed after a fork.
+# Databases with connections, by which it is known whether a searched file may be closed.
+_in_use: WeakSet[Database] = WeakSet()
+# What must be neither used nor closed: connections that a parent process opened before a fork, and
+# searched files to which others have connections.
 _inherited: list[object] = []
 
 
@@ -137,6 +141,7 @@ class Database:
         self._idle: list[_OpenFile] = []
         self._is_made = False
         self._reader: sqlite.SqliteReader | None = None
+        self._searched: sqlite.SearchedFile | None = None
         self._closed = False
         self._process = os.getpid()
         self.clock: Callable[[], datetime] = lambda: datetime.now(UTC)
@@ -180,6 +185,8 @@ class Database:
         with self._turn(), ExitStack() as stack:
             change = self._begin(stack, namespace, synced=not scrub)
             if scrub and self.path is not None:
+                # Before anything is removed: where no more files can be opened, nothing is.
+                self._searchable(self.path)
                 change.traces = set()
             yield change
             if change.changed:
@@ -256,7 +263,7 @@ class Database:
         with self._borrow(self.path) as opened:
             if not sqlite.cut_log(opened.connection, self.path):
                 return False
-            if anew or (traces and sqlite.holds_any(self.path, traces)):
+            if anew or (traces and self._searchable(self.path).holds_any(traces)):
                 return sqlite.write_anew(opened.connection, self.path)
             return True
 
@@ -271,8 +278,10 @@ class Database:
             engine, self._engine = self._engine, None
             reader, self._reader = self._reader, None
             idle, self._idle = self._idle, []
+            searched, self._searched = self._searched, None
+            _in_use.discard(self)
         if self._process != os.getpid():
-            _inherited.append((engine, reader, idle))
+            _inherited.append((engine, reader, idle, searched))
             return
         for opened in idle:
             opened.connection.close()
@@ -280,6 +289,11 @@ class Database:
             reader.close()
         if engine is not None:
             engine.dispose()
+        if searched is not None:
+            if any(other.path == self.path for other in list(_in_use)):
+                _inherited.append(searched)
+            else:
+                searched.close()
 
     def _begin(self, stack: ExitStack, namespace: str, *, synced: bool) -> Write:
         """A write that has its namespace's head, begun again where another one was in the way.
@@ -409,6 +423,13 @@ class Database:
                 else:
                     self._idle.append(opened)
 
+    def _searchable(self, path: Path) -> sqlite.SearchedFile:
+        """The file at `path`, which exists, to search it: always the same one."""
+        with self._opening:
+            if self._searched is None:
+                self._searched = sqlite.SearchedFile(path)
+            return self._searched
+
     @contextmanager
     def _turn(self) -> Iterator[None]:
         """Threads of one process wait here: SQLite's own way of waiting is not fair."""
@@ -429,10 +450,11 @@ class Database:
         if self._closed:
             raise Closed
         if self._process != os.getpid():
-            _inherited.append((self._engine, self._reader, self._idle))
-            self._engine, self._reader, self._idle = None, None, []
+            _inherited.append((self._engine, self._reader, self._idle, self._searched))
+            self._engine, self._reader, self._idle, self._searched = None, None, [], None
             self._opening, self._writing = threading.RLock(), threading.Lock()
             self._process = os.getpid()
+        _in_use.add(self)
 
 
 class _TransactionSnapshot(Database):

@@ -12,6 +12,7 @@ from pathlib import Path
 from anaphora.errors import AnaphoraError, DiskFull, Locked, ReadOnly, StoreError
 from anaphora.store.disk import translate
 from anaphora.system.lock_holders import lock_holder
+from anaphora.system.shortages import find_shortage
 
 BUSY_SECONDS = 30
 """How long a writer waits for another one before it gives up."""
@@ -32,6 +33,8 @@ _SQLITE_WORDS = {
     "SQLITE_CANTOPEN": "it cannot be opened",
     "SQLITE_IOERR": "the disk failed to read or write",
 }
+_DAMAGED = {"SQLITE_CORRUPT", "SQLITE_NOTADB"}
+"""What SQLite never says only because this process may open no more files."""
 
 
 def explain(error: BaseException, operation: str, place: Path | str) -> AnaphoraError:
@@ -55,9 +58,7 @@ def explain(error: BaseException, operation: str, place: Path | str) -> Anaphora
             return ReadOnly(operation, place, _words(cause))
         if plain in {"SQLITE_BUSY", "SQLITE_LOCKED"}:
             return Locked(operation, place, lock_holder(Path(f"{place}-shm"), Path(place)))
-        message = _words(cause)
-        meaning = _SQLITE_WORDS.get(plain)
-        return StoreError(operation, place, f"{meaning} ({message})" if meaning else message)
+        return StoreError(operation, place, _reason(plain, _words(cause)))
     state = getattr(cause, "sqlstate", None)
     if state == _PG_NO_ROOM:
         return DiskFull(operation, place, _words(cause))
@@ -65,7 +66,13 @@ def explain(error: BaseException, operation: str, place: Path | str) -> Anaphora
         return ReadOnly(operation, place, _words(cause))
     if state == _PG_BUSY or state in _PG_IN_THE_WAY:
         return Locked(operation, place)
-    return StoreError(operation, place, _words(cause))
+    return StoreError(operation, place, _reason("", _words(cause)))
+
+
+def _reason(name: str, message: str) -> str:
+    shortage = "" if name in _DAMAGED else find_shortage()
+    meaning = _SQLITE_WORDS.get(name)
+    return shortage or (f"{meaning} ({message})" if meaning else message)
 
 
 def was_in_the_way(error: AnaphoraError) -> bool:

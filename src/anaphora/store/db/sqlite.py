@@ -6,10 +6,9 @@ file when asked to read.
 
 from __future__ import annotations
 
-import mmap
 import os
 import threading
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
@@ -27,6 +26,7 @@ _CUT_MILLISECONDS = 2_000
 # is what commits. Without that a power cut takes back what was acknowledged.
 _SYNCED: Final = "PRAGMA synchronous = EXTRA"
 _MERGED_PAGES: Final = 1_000
+_CHUNK: Final = 1 << 20
 LOG_BYTES: Final = 4 << 20
 """How long the file of a write-ahead log stays once all of it is merged. SQLite merges it at about
 this size; a large write makes it longer, and without a limit it would stay so."""
@@ -67,8 +67,9 @@ def prepare_file(path: Path) -> None:
     try:
         make_directory(path.parent)
         with FileLock(f"{path}.lock", timeout=BUSY_SECONDS, mode=0o600):
-            # 0600 from the first moment on: SQLite gives the journals the mode of the file.
-            os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+            if not path.exists():
+                # 0600 from the first moment on: SQLite gives the journals the mode of the file.
+                os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
             sync_directory(path.parent)
             _set_journal(path)
     except OSError as error:  # among them filelock's own Timeout
@@ -152,10 +153,38 @@ def cut_log(connection: Any, path: Path) -> bool:
     return not busy
 
 
-def holds_any(path: Path, traces: Iterable[bytes]) -> bool:
-    """Whether a database's file has any of these bytes."""
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as stored:
-        return any(stored.find(trace) >= 0 for trace in traces)
+class SearchedFile:
+    """The file of a database, to look for bytes in it. `StoreError` where it cannot be read.
+
+    Closing it gives up all locks that SQLite has on that file in this process
+    (https://sqlite.org/howtocorrupt.html, 2.2): it stays open as long as any connection.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        try:
+            self._file = path.open("rb", buffering=0)
+        except OSError as error:
+            raise explain(error, "open", path) from error
+
+    def holds_any(self, traces: Collection[bytes]) -> bool:
+        """Whether any of these bytes stand in it."""
+        overlap, part = max(map(len, traces)), b""
+        try:
+            with self._lock:
+                self._file.seek(0)
+                while chunk := self._file.read(_CHUNK):
+                    part = part[-overlap:] + chunk
+                    if any(trace in part for trace in traces):
+                        return True
+        except OSError as error:
+            raise explain(error, "scrub", self._path) from error
+        return False
+
+    def close(self) -> None:
+        """Close it, after every connection to it in this process."""
+        self._file.close()
 
 
 def write_anew(connection: Any, path: Path) -> bool:
