@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
+import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -17,7 +20,7 @@ from tests.memory_killing import KINDS, killed, together
 from tests.sqlite_driver import dbapi2
 
 from anaphora import Memory, NewMemory
-from anaphora.errors import DiskFull, ReadOnly
+from anaphora.errors import AnaphoraError, DiskFull, ReadOnly, StoreError
 
 pytestmark = pytest.mark.internal
 
@@ -253,3 +256,187 @@ def test_a_home_that_cannot_remember_its_embedder(tmp_path: Path) -> None:
         subprocess.run(["mount", "-o", "remount,rw", str(disk)], check=True)
         assert (home / "settings.json").read_bytes() == kept
         assert list(home.glob("settings.*")) == [home / "settings.json"]
+
+
+# With only so many descriptors left each call is made in a process of its own, then all once more.
+_FEW_FILES = """
+import json, os, resource, shutil, sys
+from pathlib import Path
+from anaphora import Memory
+from anaphora.errors import AnaphoraError, NotFound, StoreError
+
+CALLS = {
+    "forget": lambda memory, which: memory.forget(which),
+    "recall": lambda memory, which: memory.recall("tandem"),
+    "search": lambda memory, which: memory.search("tandem"),
+    "remember": lambda memory, which: memory.remember("a marimba stands upstairs"),
+    "append": lambda memory, which: memory.conversations.append("talk", "user", "one more"),
+    "get": lambda memory, which: memory.get(which),
+    "stats": lambda memory, which: memory.stats(),
+    "export": lambda memory, which: memory.export(memory.home / "export.jsonl"),
+    "health": lambda memory, which: memory.health(),
+}
+
+def opened(home):
+    return Memory.open(home, embedder="hashing", warm=False)
+
+def holding(home):
+    files = (path for path in home.rglob("*") if path.is_file())
+    return [path.name for path in files if b"anthopoulos" in path.read_bytes()]
+
+def outcome(call, memory, which):
+    try:
+        call(memory, which)
+    except StoreError as error:
+        return "refused" if "too many files" in str(error) else f"unclear: {error}"
+    except BaseException as error:
+        return f"raw {error!r}"
+    return "done"
+
+def tried(home, which, name, is_warm, left):
+    memory = opened(home)
+    if is_warm:
+        memory.forget(memory.remember("a spare sentence").id)
+        memory.search("tandem")
+    usual = resource.getrlimit(resource.RLIMIT_NOFILE)
+    # Below the highest one in use nothing is free.
+    highest = max(map(int, os.listdir("/proc/self/fd")))
+    while (last := os.dup(0)) < highest:
+        pass
+    limit = last + 1 + left
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, usual[1]))
+    result = outcome(CALLS[name], memory, which)
+    resource.setrlimit(resource.RLIMIT_NOFILE, usual)
+    if name == "forget":
+        if result == "done" and holding(home):
+            return "acknowledged, and still there"
+        if result != "done":
+            try:
+                memory.forget(which)
+            except NotFound:
+                pass
+    if not memory.recall("tandem").hits or memory.remember("the end").id is None:
+        return result + ", and nothing works afterwards"
+    memory.close()
+    if name == "forget" and holding(home):
+        return f"{result}, and left in {holding(home)}"
+    return result
+
+place = Path(sys.argv[1])
+memory = opened(place / "made")
+which = memory.remember("Mara sees doctor Xanthopoulos on Friday").id
+memory.remember("the tandem is in the shed")
+memory.conversations.append("talk", "user", "a first turn")
+memory.ready()
+memory.close()
+for name in CALLS:
+    for is_warm in (True, False):
+        for left in (0, 2, 3, 5):
+            home = place / f"{name}-{is_warm}-{left}"
+            shutil.copytree(place / "made", home)
+            process = os.fork()
+            if not process:
+                said = [name, is_warm, left, tried(home, which, name, is_warm, left)]
+                os.write(1, (json.dumps(said) + chr(10)).encode())
+                os._exit(0)
+            os.waitpid(process, 0)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="counts its open files in /proc")
+@pytest.mark.promise("durable.refused")
+def test_no_open_file_is_left(tmp_path: Path) -> None:
+    """Calls work, or say that too many files are open, and work again once there are some; what
+    was acknowledged as forgotten is in no file."""
+    environ = {**os.environ, "ANAPHORA_RESIDENT": "0", "ANAPHORA_READER": "off"}
+    command = [sys.executable, "-c", _FEW_FILES, str(tmp_path)]
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    outcomes = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(outcomes) == 9 * 2 * 4, done.stderr
+    assert [one for one in outcomes if one[3] not in {"done", "refused"}] == []
+    assert {one[3] for one in outcomes if one[0] == "forget"} == {"done", "refused"}
+    assert {one[3] for one in outcomes if one[0] == "health"} == {"done"}
+
+
+def test_memory_runs_out(tmp_path: Path) -> None:
+    """What lacks memory is refused by an error of ours, and done once there is some."""
+    lacking: list[bool] = []
+
+    def clock() -> datetime:
+        if lacking:
+            raise MemoryError
+        return datetime(2026, 5, 4, tzinfo=UTC)
+
+    with Memory.open(tmp_path, embedder="hashing", clock=clock) as memory:
+        memory.remember("the tandem is in the shed")
+        lacking.append(True)
+        for call in (lambda: memory.recall("tandem"), lambda: memory.remember("one more")):
+            with pytest.raises(StoreError, match="not enough memory"):
+                call()
+        lacking.clear()
+        assert memory.recall("tandem").hits
+        memory.remember("one more")
+
+
+def _make_file(folder: Path) -> None:
+    shutil.rmtree(folder)
+    folder.write_bytes(b"no folder")
+
+
+def _make_folder(file: Path) -> None:
+    file.unlink()
+    file.mkdir()
+
+
+@pytest.mark.parametrize(
+    ("name", "spoil", "part"),
+    [
+        ("index", _make_file, "index"),
+        ("index/default/turns.sqlite", _make_folder, "index"),
+        ("conversations", _make_file, "threads"),
+        ("anaphora.db", _make_folder, "write"),
+        ("anaphora.db", lambda file: file.write_bytes(b"no database" * 999), "write"),
+    ],
+)
+def test_health_names_what_is_wrong(
+    tmp_path: Path, name: str, spoil: Callable[[Path], object], part: str
+) -> None:
+    """Whatever stands where a part of the home was, health says which; all else is typed."""
+    with Memory.open(tmp_path, embedder="hashing", warm=False) as memory:
+        memory.remember("the tandem is in the shed")
+        memory.conversations.append("talk", "user", "a first turn")
+        memory.ready()
+    spoil(tmp_path / name)
+    with Memory.open(tmp_path, embedder="hashing", warm=False) as memory:
+        health = memory.health()
+        assert not health.ok
+        assert part in {check.name for check in health.checks if not check.ok}
+        for call in (
+            lambda: memory.recall("tandem"),
+            lambda: memory.search("tandem"),
+            lambda: memory.remember("one more"),
+            lambda: memory.conversations.append("talk", "user", "one more"),
+            memory.stats,
+        ):
+            with suppress(AnaphoraError):
+                call()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX gives up locks where a file is closed")
+def test_forgetting_keeps_the_locks_on_the_database(tmp_path: Path) -> None:
+    """Looking through the file for what was forgotten lets no other process have it alone."""
+    with Memory.open(tmp_path, embedder="hashing", warm=False) as memory:
+        memory.forget(memory.remember("Mara sees doctor Xanthopoulos on Friday").id)
+        if not (tmp_path / "anaphora.db-wal").exists():
+            pytest.skip("without a write-ahead log nothing is locked between calls")
+        program = (
+            "import sys\n"
+            "from tests.sqlite_driver import dbapi2\n"
+            "connection = dbapi2.connect(sys.argv[1], timeout=0)\n"
+            "connection.execute('PRAGMA locking_mode = EXCLUSIVE')\n"
+            "connection.execute('SELECT count(*) FROM head')\n"
+        )
+        command = [sys.executable, "-c", program, str(tmp_path / "anaphora.db")]
+        alone = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert "locked" in alone.stderr

@@ -35,6 +35,7 @@ from anaphora.container.home import Container, Handler
 from anaphora.errors import InvalidInput
 from anaphora.registry import FeatureCalls
 from anaphora.settings import load_settings, resolve_places
+from anaphora.system.shortages import name_shortage
 from anaphora.values.conversations import (
     RECALL_BUDGET,
     RECALL_TOP_K,
@@ -499,8 +500,12 @@ class Memory(LastingMemories, FeatureCalls):
 
         `doctor` looks at every byte; this is for a probe that asks every few seconds.
         """
-        from anaphora import ops
-
+        try:
+            from anaphora import ops
+        except (ImportError, OSError, MemoryError) as error:
+            # Without a descriptor or memory not even the code that looks can be loaded.
+            reason = name_shortage(error) or str(error)
+            return Health(ok=False, checks=(Check("program", ok=False, detail=reason),))
         return ops.health(self._container, self.namespace)
 
     @property

@@ -38,7 +38,8 @@ def hold_namespace(container: Container, purpose: str, namespace: str) -> Iterat
             yield
         return
     key_name = f"{purpose.replace(' ', '-')}-{digest.hex()[:16]}"
-    with ThreadLocks(container.home.root).hold(key_name):
+    # What it is held for, such as an exchange with other devices, may take minutes.
+    with ThreadLocks(container.home.root).hold(key_name, patience=-1):
         yield
 
 

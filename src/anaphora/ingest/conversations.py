@@ -76,7 +76,7 @@ class ConversationImport:
                     stack.enter_context(self._server.importing(name))
                 if self._locks is not None:
                     try:
-                        stack.enter_context(self._locks.hold(lock_key(name)))
+                        stack.enter_context(self._locks.hold(lock_key(name), patience=-1))
                     except OSError as error:
                         raise translate(error, "lock", self._locks_at) from error
                 known_notes = self._sidecar.known(conversation.source, conversation.key)

@@ -67,12 +67,16 @@ def kinds_of(truth: Database, namespace: str, record_ids: Iterable[str]) -> dict
     return kinds
 
 
+_PROBE_SECONDS = 2.0
+"""How long a probe waits for a writer: most are done in milliseconds, and who asks waits, too."""
+
+
 def probe(truth: Database, token: str) -> None:
     """Write a row and take it out again, in one transaction that reaches the disk.
 
     `token` is an id that nothing else has. `StoreError` and its kinds where that fails.
     """
-    with truth.write("default") as write:
+    with truth.write("default", patience=_PROBE_SECONDS) as write:
         # Numbers below 1 belong to no change, so no index ever looks at this row; one with the
         # same number waits until this transaction has ended, and taken the row out again.
         row = {"namespace": "default", "seq": -1, "kind": "probe", "owner_id": token}

@@ -61,7 +61,7 @@ class IndexFolder:
             except OSError as error:
                 reason = str(error)
                 break
-        with suppress(IndexLost, IndexBusy):
+        with suppress(IndexLost, IndexBusy, OSError):
             if (self.directory / _FILE).is_file():
                 path = self.directory / _FILE
                 return TurnIndexFile(path, embedder, read_only=True, sealer=self.sealer), reason

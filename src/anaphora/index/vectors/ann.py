@@ -79,9 +79,9 @@ class AnnStore:
         empty = AnnMeta(self.meta.embedder)
         try:
             meta = AnnMeta(**json.loads((self.folder / _META).read_text(encoding="utf-8")))
+            usable = meta.embedder == empty.embedder and (self.folder / meta.generation).is_dir()
         except (OSError, ValueError, TypeError):
-            meta = empty
-        usable = meta.embedder == empty.embedder and (self.folder / meta.generation).is_dir()
+            meta, usable = empty, False
         self.meta = meta if usable and meta.generation else empty
         return self.meta
 

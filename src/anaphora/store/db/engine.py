@@ -173,17 +173,20 @@ class Database:
             yield _TransactionSnapshot(self.path, self._url, connection)
 
     @contextmanager
-    def write(self, namespace: str, *, scrub: bool = False) -> Iterator[Write]:
+    def write(
+        self, namespace: str, *, scrub: bool = False, patience: float = BUSY_SECONDS
+    ) -> Iterator[Write]:
         """A transaction that holds the namespace's head counter until it ends.
 
         So the order of sequence numbers is the order of commits. When it returns, the change is
         on the disk; when the body raises, nothing of it is, and no number is lost. `ReadOnly`,
         `DiskFull` or `StoreError` when the database refuses, and `StoreError` where its file was
         deleted or replaced while it was open. With `scrub` the files are scrubbed, too, which syncs
-        them: the commit leaves that to it.
+        them: the commit leaves that to it. It waits `patience` seconds for other writers of a file,
+        then raises `Locked`.
         """
-        with self._turn(), ExitStack() as stack:
-            change = self._begin(stack, namespace, synced=not scrub)
+        with self._turn(patience), ExitStack() as stack:
+            change = self._begin(stack, namespace, synced=not scrub, patience=patience)
             if scrub and self.path is not None:
                 # Before anything is removed: where no more files can be opened, nothing is.
                 self._searchable(self.path)
@@ -295,7 +298,7 @@ class Database:
             else:
                 searched.close()
 
-    def _begin(self, stack: ExitStack, namespace: str, *, synced: bool) -> Write:
+    def _begin(self, stack: ExitStack, namespace: str, *, synced: bool, patience: float) -> Write:
         """A write that has its namespace's head, begun again where another one was in the way.
 
         A database that knows no READ COMMITTED refuses a writer that has waited for the head
@@ -307,7 +310,9 @@ class Database:
         while True:
             try:
                 with ExitStack() as begun:
-                    connection = begun.enter_context(self._transaction("write", synced=synced))
+                    connection = begun.enter_context(
+                        self._transaction("write", synced=synced, patience=patience)
+                    )
                     seq, audit = statements.lock(connection, namespace)
                     change = Write(connection, namespace, seq, audit, self.clock)
                     stack.enter_context(begun.pop_all())
@@ -374,9 +379,16 @@ class Database:
             return self._engine
 
     @contextmanager
-    def _transaction(self, operation: str, *, synced: bool = True, **options: Any) -> Iterator[Any]:
+    def _transaction(
+        self,
+        operation: str,
+        *,
+        synced: bool = True,
+        patience: float = BUSY_SECONDS,
+        **options: Any,
+    ) -> Iterator[Any]:
         if self.path is not None:
-            with self._file_transaction(self.path, operation, synced=synced) as connection:
+            with self._file_transaction(self.path, operation, synced, patience) as connection:
                 yield connection
             return
         engine = self._connect()
@@ -392,7 +404,9 @@ class Database:
             raise explain(error, operation, self.location) from error
 
     @contextmanager
-    def _file_transaction(self, path: Path, operation: str, *, synced: bool) -> Iterator[Any]:
+    def _file_transaction(
+        self, path: Path, operation: str, synced: bool, patience: float
+    ) -> Iterator[Any]:
         self._make(reading=operation == "read")
         try:
             with ExitStack() as stack:
@@ -400,7 +414,8 @@ class Database:
                 if not synced:
                     stack.enter_context(sqlite.left_unsynced(opened.connection))
                 # Which lock is taken: waiting for one later can only fail.
-                opened.connection.execute("BEGIN" if operation == "read" else "BEGIN IMMEDIATE")
+                with sqlite.waiting(opened.connection, patience):
+                    opened.connection.execute("BEGIN" if operation == "read" else "BEGIN IMMEDIATE")
                 yield opened.connection
                 opened.connection.commit()
                 if operation == "write":
@@ -431,7 +446,7 @@ class Database:
             return self._searched
 
     @contextmanager
-    def _turn(self) -> Iterator[None]:
+    def _turn(self, patience: float = BUSY_SECONDS) -> Iterator[None]:
         """Threads of one process wait here: SQLite's own way of waiting is not fair."""
         self._check()
         if self.path is None:
@@ -439,7 +454,7 @@ class Database:
             return
         lock = self._writing
         # A limit, so that a write begun inside another one of the same thread ends in an error.
-        if not lock.acquire(timeout=BUSY_SECONDS):
+        if not lock.acquire(timeout=patience):
             raise Locked("write", self.location, "another part of this program")
         try:
             yield

@@ -21,7 +21,7 @@ from anaphora.store.db.tables import ADDED
 from anaphora.store.disk import make_directory, sync, sync_directory
 
 # A reader in another process is done in milliseconds; one that is not must not stop forgetting.
-_CUT_MILLISECONDS = 2_000
+_CUT_SECONDS = 2.0
 # More than FULL with a rollback journal alone: the folder is synced once the journal is gone, which
 # is what commits. Without that a power cut takes back what was acknowledged.
 _SYNCED: Final = "PRAGMA synchronous = EXTRA"
@@ -134,15 +134,24 @@ def left_unsynced(connection: Any) -> Iterator[None]:
         connection.execute(f"PRAGMA wal_autocheckpoint = {_MERGED_PAGES}")
 
 
+@contextmanager
+def waiting(connection: Any, seconds: float) -> Iterator[None]:
+    """Let a connection wait so long for others, instead of `BUSY_SECONDS`."""
+    connection.execute(f"PRAGMA busy_timeout = {int(1_000 * seconds)}")
+    try:
+        yield
+    finally:
+        connection.execute(f"PRAGMA busy_timeout = {1_000 * BUSY_SECONDS}")
+
+
 def cut_log(connection: Any, path: Path) -> bool:
     """Merge the write-ahead log and cut it to nothing; whether no reader held on to it.
 
     All that was committed is on the disk then, one way or the other.
     """
     try:
-        connection.execute(f"PRAGMA busy_timeout = {_CUT_MILLISECONDS}")
-        busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-        connection.execute(f"PRAGMA busy_timeout = {1_000 * BUSY_SECONDS}")
+        with waiting(connection, _CUT_SECONDS):
+            busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         if busy:
             # It may not have been synced either, nor its name. Where it is gone, it was merged.
             with suppress(FileNotFoundError), Path(f"{path}-wal").open("r+b") as log:

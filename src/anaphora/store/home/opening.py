@@ -18,6 +18,7 @@ from anaphora.errors import InvalidInput, MissingKey
 from anaphora.store.crypto import marker as markers
 from anaphora.store.crypto.cipher import KEY_BYTES, derive
 from anaphora.store.crypto.marker import Kept, Marker
+from anaphora.store.disk import translate
 from anaphora.store.home.master_key import load_keys, new_marker
 from anaphora.store.home.sealing import Home, Sealing, clear_sealing, sealing_of
 from anaphora.store.threads.forms import SEALED_SUFFIX
@@ -123,9 +124,13 @@ def _begin_sealed(home: Home, kept: Kept) -> Marker:
 def _refuse_sealed_leftovers(home: Home) -> None:
     """`MissingKey` for sealed threads without sealed.json: removed, or of half a backup."""
     for _, folder in home.folders():
-        with suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as entries:
-            if any(
-                dir_entry.name.endswith(SEALED_SUFFIX) for dir_entry in islice(entries, _LOOK_AT)
-            ):
-                reason = "its threads are encrypted, but sealed.json is missing: restore that file"
-                raise MissingKey(str(home.root), reason)
+        try:
+            with os.scandir(folder) as entries:
+                names = [entry.name for entry in islice(entries, _LOOK_AT)]
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError as error:
+            raise translate(error, "read", folder) from error
+        if any(name.endswith(SEALED_SUFFIX) for name in names):
+            reason = "its threads are encrypted, but sealed.json is missing: restore that file"
+            raise MissingKey(str(home.root), reason)

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from anaphora.errors import InvalidId, Tampered, WrongKey
+from anaphora.store.db.faults import BUSY_SECONDS
 from anaphora.store.disk import (
     NO_FILE,
     FileChanged,
@@ -74,12 +75,17 @@ class ThreadLocks:
         self._folder = directory / LOCKS_FOLDER
 
     @contextmanager
-    def hold(self, key: str) -> Iterator[None]:
-        """Wait for the lock of the thread with this key and hold it. Raises OSError."""
+    def hold(self, key: str, patience: float = BUSY_SECONDS) -> Iterator[None]:
+        """Wait for the lock of the thread with this key and hold it.
+
+        Raises OSError, also where another process holds it for `patience` seconds (-1: as long as
+        it takes): it may have been stopped.
+        """
         from filelock import FileLock
 
         make_directory(self._folder)
-        with FileLock(self._folder / f"{key}.lock", poll_interval=_POLL_SECONDS, mode=0o600):
+        path = self._folder / f"{key}.lock"
+        with FileLock(path, timeout=patience, poll_interval=_POLL_SECONDS, mode=0o600):
             yield
 
     @contextmanager
