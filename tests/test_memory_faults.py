@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import random
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -379,11 +378,6 @@ def test_memory_runs_out(tmp_path: Path) -> None:
         memory.remember("one more")
 
 
-def _make_file(folder: Path) -> None:
-    shutil.rmtree(folder)
-    folder.write_bytes(b"no folder")
-
-
 def _make_folder(file: Path) -> None:
     file.unlink()
     file.mkdir()
@@ -392,9 +386,6 @@ def _make_folder(file: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "spoil", "part"),
     [
-        ("index", _make_file, "index"),
-        ("index/default/turns.sqlite", _make_folder, "index"),
-        ("conversations", _make_file, "threads"),
         ("anaphora.db", _make_folder, "write"),
         ("anaphora.db", lambda file: file.write_bytes(b"no database" * 999), "write"),
     ],
@@ -421,6 +412,39 @@ def test_health_names_what_is_wrong(
         ):
             with suppress(AnaphoraError):
                 call()
+
+
+def _ask_everything(home: Path) -> list[int]:
+    """How much a home that is opened anew answers."""
+    with Memory.open(home, embedder="hashing", warm=False) as memory:
+        return [
+            len(memory.recall("tandem")),
+            len(memory.recall_conversation("talk", "turn")),
+            len(memory.search("tandem").hits),
+            memory.stats().memories,
+        ]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs the permissions of POSIX")
+@pytest.mark.parametrize("name", ["index", "index/default/memories"])
+def test_an_index_that_may_not_be_entered(name: str) -> None:
+    """All is answered without it."""
+    # Not in pytest's folder, which nobody but its owner may enter.
+    with tempfile.TemporaryDirectory(prefix="anaphora-") as folder:
+        home = Path(folder)
+        with Memory.open(home, embedder="hashing", warm=False) as memory:
+            memory.remember("the tandem is in the shed")
+            memory.conversations.append("talk", "user", "a first turn")
+            memory.ready()
+        usual = _ask_everything(home)
+        (home / name).mkdir(parents=True, exist_ok=True)
+        for path in (home, *home.rglob("*")):
+            path.chmod(0o777)
+        (home / name).chmod(0)
+        with without_rights():
+            answered = _ask_everything(home)
+        (home / name).chmod(0o777)
+        assert answered == usual
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX gives up locks where a file is closed")

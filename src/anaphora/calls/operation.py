@@ -313,9 +313,9 @@ def _counted(described: Operation) -> Callable[..., Any]:
     def call(self: HomeView, /, *args: Any, **named: Any) -> Any:
         positional = apply((self, *args), named)
         container = self._container
-        place = container.settings.home
+        home = container.settings.home
         with (
-            refused_for_shortages(described.name, place),
+            refused_for_shortages(described.name, home),
             times_shown_in(container.clock.zone),
             container.calls,
         ):
@@ -335,9 +335,9 @@ def _asked(described: Operation) -> Callable[..., Any]:
     def call(self: HomeView, /, *args: Any, **named: Any) -> Any:
         positional = apply((self, *args), named)
         container = self._container
-        place = container.settings.home
+        home = container.settings.home
         with (
-            refused_for_shortages(described.name, place),
+            refused_for_shortages(described.name, home),
             times_shown_in(container.clock.zone),
             container.calls,
         ):

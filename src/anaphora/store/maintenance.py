@@ -68,7 +68,7 @@ def kinds_of(truth: Database, namespace: str, record_ids: Iterable[str]) -> dict
 
 
 _PROBE_SECONDS = 2.0
-"""How long a probe waits for a writer: most are done in milliseconds, and who asks waits, too."""
+"""How long a probe waits for a writer: most writes take milliseconds."""
 
 
 def probe(truth: Database, token: str) -> None:

@@ -33,8 +33,9 @@ def name_shortage(error: BaseException) -> str:
         return _REASONS.get(error.errno or 0, "")
     if isinstance(error, ImportError):
         # A library that cannot be loaded for this says so in words only.
-        said = (reason for code, reason in _REASONS.items() if os.strerror(code) in str(error))
-        return next(said, "")
+        message = str(error)
+        reasons = (reason for code, reason in _REASONS.items() if os.strerror(code) in message)
+        return next(reasons, "")
     return ""
 
 

@@ -27,7 +27,7 @@ LEAST_FREE = 64 * 1024 * 1024
 """Bytes below which a disk counts as full: SQLite's journal and one index commit need some."""
 
 
-class _Finding(NamedTuple):
+class _PartState(NamedTuple):
     """Whether a part is well, its detail in words, and what waits there."""
 
     ok: bool
@@ -41,43 +41,43 @@ def health(container: Container, namespace: str) -> Health:
 
     Whatever a look raises is its finding: each has to be made, however little is left to open.
     """
-    looks: dict[str, Callable[[], _Finding]] = {
+    looks: dict[str, Callable[[], _PartState]] = {
         "write": lambda: _try_database(container),
         "threads": lambda: _try_threads(container.own(namespace)),
         "index": lambda: _look_at_index(container.own(namespace)),
         "embedder": lambda: _look_at_embedder(container),
         "disk": lambda: _look_at_disk(container.settings.home),
     }
-    findings = {name: _find(look) for name, look in looks.items()}
-    checks = tuple(Check(name, one.ok, one.detail) for name, one in findings.items())
-    index = findings["index"]
+    states = {name: _find(look) for name, look in looks.items()}
+    checks = tuple(Check(name, state.ok, state.detail) for name, state in states.items())
+    index = states["index"]
     return Health(all(check.ok for check in checks), checks, index.pending, index.jobs)
 
 
-def _find(look: Callable[[], _Finding]) -> _Finding:
+def _find(look: Callable[[], _PartState]) -> _PartState:
     try:
         return look()
     except Closed:
         raise
-    except Exception as error:  # noqa: BLE001 - whatever it is, it is what a probe asks for
+    except Exception as error:  # noqa: BLE001 - any failure is a finding
         detail = name_shortage(error) or str(error) or type(error).__name__
-        return _Finding(ok=False, detail=detail)
+        return _PartState(ok=False, detail=detail)
 
 
-def _try_database(container: Container) -> _Finding:
+def _try_database(container: Container) -> _PartState:
     probe(container.truth, container.ids())
-    return _Finding(ok=True, detail="a row was written to the database and removed")
+    return _PartState(ok=True, detail="a row was written to the database and removed")
 
 
-def _try_threads(services: NamespaceServices) -> _Finding:
+def _try_threads(services: NamespaceServices) -> _PartState:
     directory = services.conversation.threads.directory
     if directory is None:
-        return _Finding(ok=True, detail="conversations are in the database")
+        return _PartState(ok=True, detail="conversations are in the database")
     try_writing(directory, 4096)
-    return _Finding(ok=True, detail="a file was written to the disk and removed")
+    return _PartState(ok=True, detail="a file was written to the disk and removed")
 
 
-def _look_at_index(services: NamespaceServices) -> _Finding:
+def _look_at_index(services: NamespaceServices) -> _PartState:
     # Synced first: an index that lags is no fault, one that cannot be synced is.
     services.conversation.turn_index.sync(embed="none")
     state = services.conversation.turn_index.check()
@@ -85,24 +85,24 @@ def _look_at_index(services: NamespaceServices) -> _Finding:
     pending = state.pending + max(0, services.memory.vectors.records() - embedded)
     trouble = [*state.problems, *([f"{state.failed} turns failed"] if state.failed else [])]
     detail = "; ".join(map(str, trouble)) or f"{pending:,} vectors pending"
-    return _Finding(not trouble, detail, pending, count_rows(services.truth, JOBS))
+    return _PartState(not trouble, detail, pending, count_rows(services.truth, JOBS))
 
 
-def _look_at_embedder(container: Container) -> _Finding:
+def _look_at_embedder(container: Container) -> _PartState:
     service = container.embedder
     if service.ready(timeout=0):
         if (away := service.away) is None:
-            return _Finding(ok=True, detail=f"{service.name} is loaded")
+            return _PartState(ok=True, detail=f"{service.name} is loaded")
         detail = f"{service.name}: {away}; the bundled model answers until it is back"
-        return _Finding(ok=False, detail=detail)
+        return _PartState(ok=False, detail=detail)
     if service.failure is not None:
-        return _Finding(ok=False, detail=f"{service.name}: {service.failure}")
-    return _Finding(True, f"{service.name} is loading; recall uses words only until then")
+        return _PartState(ok=False, detail=f"{service.name}: {service.failure}")
+    return _PartState(True, f"{service.name} is loading; recall uses words only until then")
 
 
-def _look_at_disk(home: Path) -> _Finding:
+def _look_at_disk(home: Path) -> _PartState:
     free_bytes = shutil.disk_usage(_existing(home)).free
-    return _Finding(free_bytes >= LEAST_FREE, f"{free_bytes / 1e9:,.1f} GB free")
+    return _PartState(free_bytes >= LEAST_FREE, f"{free_bytes / 1e9:,.1f} GB free")
 
 
 def try_writing(folder: Path, size: int) -> None:

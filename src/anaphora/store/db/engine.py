@@ -293,7 +293,7 @@ class Database:
         if engine is not None:
             engine.dispose()
         if searched is not None:
-            if any(other.path == self.path for other in list(_in_use)):
+            if self.path in [database.path for database in list(_in_use)]:
                 _inherited.append(searched)
             else:
                 searched.close()
