@@ -464,3 +464,31 @@ def test_forgetting_keeps_the_locks_on_the_database(tmp_path: Path) -> None:
         command = [sys.executable, "-c", program, str(tmp_path / "anaphora.db")]
         alone = subprocess.run(command, capture_output=True, text=True, check=False)
         assert "locked" in alone.stderr
+
+
+# Writers wait for 30 seconds.
+@pytest.mark.timeout(20)
+@pytest.mark.skipif(sys.platform == "win32", reason="needs the signals of POSIX")
+@pytest.mark.promise("durable.suspended")
+def test_a_process_stands_still_with_the_database_locked(tmp_path: Path) -> None:
+    """All is answered meanwhile, and health soon says who holds the lock."""
+    with Memory.open(tmp_path, embedder="hashing", warm=False) as memory:
+        memory.remember("the tandem is in the shed")
+        program = (
+            "import os, signal, sys\n"
+            "from tests.sqlite_driver import dbapi2\n"
+            "connection = dbapi2.connect(sys.argv[1], isolation_level=None)\n"
+            "connection.execute('BEGIN IMMEDIATE')\n"
+            "os.kill(os.getpid(), signal.SIGSTOP)\n"
+        )
+        command = [sys.executable, "-c", program, str(tmp_path / "anaphora.db")]
+        with subprocess.Popen(command) as stopped:
+            try:
+                os.waitpid(stopped.pid, os.WUNTRACED)
+                assert memory.recall("tandem").hits
+                (write,) = (check for check in memory.health().checks if check.name == "write")
+            finally:
+                stopped.kill()
+        assert not write.ok
+        assert "locked" in write.detail
+        assert memory.health().ok

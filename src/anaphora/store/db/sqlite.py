@@ -173,7 +173,7 @@ class SearchedFile:
         self._path = path
         self._lock = threading.Lock()
         try:
-            self._file = path.open("rb", buffering=0)
+            self._descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
         except OSError as error:
             raise explain(error, "open", path) from error
 
@@ -182,8 +182,8 @@ class SearchedFile:
         overlap, part = max(map(len, traces)), b""
         try:
             with self._lock:
-                self._file.seek(0)
-                while chunk := self._file.read(_CHUNK):
+                os.lseek(self._descriptor, 0, os.SEEK_SET)
+                while chunk := os.read(self._descriptor, _CHUNK):
                     part = part[-overlap:] + chunk
                     if any(trace in part for trace in traces):
                         return True
@@ -193,7 +193,7 @@ class SearchedFile:
 
     def close(self) -> None:
         """Close it, after every connection to it in this process."""
-        self._file.close()
+        os.close(self._descriptor)
 
 
 def write_anew(connection: Any, path: Path) -> bool:
