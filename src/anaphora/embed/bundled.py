@@ -103,7 +103,7 @@ class Bundled:
 
     def embed_queries(self, texts: Sequence[str]) -> list[Vector]:
         """The vectors of questions that wait at the same moment, the same to the bit as alone."""
-        return [mean_vector(parts) for parts in self.embed(texts)]
+        return list(map(mean_vector, self.embed(texts)))
 
     def query_key(self, text: str) -> Hashable:
         """The network and the word pieces: spellings that it cannot tell apart have one key."""

@@ -51,17 +51,6 @@ class GatheredQuestions:
 
         None if its run failed: only running each question alone can show which one caused that.
         """
-        question, leads, is_shared = self._join(key, text)
-        if is_shared:
-            question.done.wait()
-            return question.vector, True
-        if not leads:
-            question.turn.wait()
-        if not question.done.is_set():
-            self._lead(run)
-        return question.vector, False
-
-    def _join(self, key: Hashable, text: str) -> tuple[_PendingQuery, bool, bool]:
         with self._lock:
             if self._process != os.getpid():
                 # After a fork: the thread that ran the model is not in this process.
@@ -69,12 +58,18 @@ class GatheredQuestions:
                 self._coming.clear()
                 self._waiting.clear()
             coming = self._coming.get(key)
-            if coming is not None:
-                return coming, False, True
-            question = self._coming[key] = _PendingQuery(key, text)
-            self._waiting.append(question)
-            leads, self._running = not self._running, True
-            return question, leads, False
+            if coming is None:
+                question = self._coming[key] = _PendingQuery(key, text)
+                self._waiting.append(question)
+                leads, self._running = not self._running, True
+        if coming is not None:
+            coming.done.wait()
+            return coming.vector, True
+        if not leads:
+            question.turn.wait()
+        if not question.done.is_set():
+            self._lead(run)
+        return question.vector, False
 
     def _lead(self, run: Callable[[Sequence[str]], Sequence[Vector]]) -> None:
         """Run the model for the questions waiting now; the first of them is of this thread."""

@@ -31,7 +31,7 @@ from pathlib import Path
 
 import numpy as np
 
-from anaphora.embed.base import Vector, Vectors, mean_vector, unit_rows, without_final_marks
+from anaphora.embed.base import Vector, Vectors, mean_vector, unit_rows
 from anaphora.embed.onnx import load_session, run_session, value_of
 from anaphora.embed.unigram import read_unigram
 from anaphora.embed.windowed import TextWindows, embed_parts
@@ -134,12 +134,11 @@ class MiniLM:
         manifest = read_manifest(folder)
         self._name = manifest.name
         self._dimensions = manifest.dimensions
-        self._typed = manifest.typed
         pieces = verify_file(manifest, "tokenizer.json").read_bytes()
         is_unigram = manifest.tokenizer == "unigram"
         tokenizer = read_unigram(pieces) if is_unigram else read_wordpiece(pieces)
         self._around = manifest.around
-        self._windows = TextWindows(tokenizer, manifest.window - 2)
+        self._windows = TextWindows(tokenizer, manifest.window - 2, manifest.typed)
         self._threads = threads or min(2, os.cpu_count() or 1)
         model = verify_file(manifest, "model.onnx")
         # A network in 32 bits, as it comes from training, has its words with the rest.
@@ -161,7 +160,7 @@ class MiniLM:
 
     def embed(self, texts: Sequence[str]) -> list[Vectors]:
         """Vectors of texts, in their order: shape (parts, 384) each, unit rows."""
-        parts = self._windows.parts([self._read(text) for text in texts])
+        parts = self._windows.parts(texts)
         return embed_parts(parts, len(texts), 2, self._run, threads=self._threads)
 
     def embed_query(self, text: str) -> Vector:
@@ -174,18 +173,15 @@ class MiniLM:
         The same to the bit as each alone: the model's numbers are scaled by word piece, so what
         else is in a run does not matter.
         """
-        return [mean_vector(parts) for parts in self.embed(texts)]
+        return list(map(mean_vector, self.embed(texts)))
 
     def query_key(self, text: str) -> Hashable:
         """The word pieces: spellings that the model cannot tell apart have the same key."""
-        return self._windows.key(self._read(text))
-
-    def _read(self, text: str) -> str:
-        return without_final_marks(text) if self._typed else text
+        return self._windows.key(text)
 
     def _run(self, batch: Sequence[Sequence[int]]) -> Vectors:
         """One run of the model: mean over a text's own word pieces, then unit length."""
-        width = max(len(ids) for ids in batch) + 2
+        width = max(map(len, batch)) + 2
         ids = np.zeros((len(batch), width), np.int64)
         mask = np.zeros((len(batch), width), np.int64)
         for row, part in enumerate(batch):

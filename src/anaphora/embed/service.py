@@ -38,10 +38,6 @@ from anaphora.system.permits import lent
 if TYPE_CHECKING:
     from anaphora.settings import Settings
 
-# A longer text is not stored as a spelling: it would take memory, and looking up its word pieces is
-# cheap compared with reading it.
-_LONGEST_SPELLING = 4096
-
 
 @dataclass(frozen=True, slots=True)
 class CacheEvent:
@@ -49,73 +45,6 @@ class CacheEvent:
 
     type: Literal["hit", "miss"]
     query: str
-
-
-class QueryCache:
-    """The `size` vectors used last; 0 for no cache.
-
-    A vector is stored once under its key (the embedder's word pieces) and found by every spelling
-    of that key. The latest spellings are stored too, so that the same question does not need to be
-    tokenised again.
-    """
-
-    def __init__(self, size: int) -> None:
-        if size < 0:
-            raise ValueError(f"cache size must be 0 or more, given {size}")
-        self._size = size
-        self._vectors: OrderedDict[Hashable, Vector] = OrderedDict()
-        self._spellings: OrderedDict[str, Hashable] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def __len__(self) -> int:
-        return len(self._vectors)
-
-    @property
-    def size(self) -> int:
-        """How many vectors are cached at most."""
-        return self._size
-
-    def by_spelling(self, text: str) -> Vector | None:
-        """The vector of exactly this text, if it is cached; makes it the newest."""
-        with self._lock:
-            key = self._spellings.get(text)
-            if key is None:
-                return None
-            self._spellings.move_to_end(text)
-            return self._touch(key)
-
-    def by_key(self, text: str, key: Hashable) -> Vector | None:
-        """The vector cached under `key`; `text` is stored as a spelling of it."""
-        with self._lock:
-            vector = self._touch(key)
-            if vector is not None:
-                self._remember(text, key)
-            return vector
-
-    def put(self, text: str, key: Hashable, vector: Vector) -> None:
-        """Cache a vector under `key` as the newest, and drop the oldest beyond the size."""
-        with self._lock:
-            if self._size == 0:
-                return
-            self._vectors[key] = vector
-            self._vectors.move_to_end(key)
-            if len(self._vectors) > self._size:
-                self._vectors.popitem(last=False)
-            self._remember(text, key)
-
-    def _touch(self, key: Hashable) -> Vector | None:
-        vector = self._vectors.get(key)
-        if vector is not None:
-            self._vectors.move_to_end(key)
-        return vector
-
-    def _remember(self, text: str, key: Hashable) -> None:
-        if len(text) > _LONGEST_SPELLING:
-            return
-        self._spellings[text] = key
-        self._spellings.move_to_end(text)
-        if len(self._spellings) > self._size:
-            self._spellings.popitem(last=False)
 
 
 Got = TypeVar("Got")
@@ -267,10 +196,19 @@ class EmbedderService:
         if cache_size < 0:
             raise InvalidInput("cache_size", cache_size, "expected 0 (off) or more")
         self._spec = spec
-        self._cache = QueryCache(cache_size)
+        self.name = spec.name
+        """The embedder's name, known without loading it."""
+        self.dimensions = spec.dimensions
+        """The length of a vector, known without loading the embedder."""
+        self.calibration = UNCHANGED
+        """The calibration of its cosines, known after the first question was embedded."""
+        self.cache_size = cache_size
+        """How many query vectors are cached at most."""
+        # Under the embedder's word pieces, so that every spelling of a question finds it.
+        self._cache: OrderedDict[Hashable, Vector] = OrderedDict()
         self._on_cache = on_cache
         self._registry = registry or EmbedderRegistry(None)
-        self._calibration: Calibration | None = None
+        self._is_calibrated = False
         self._lock = threading.Lock()
         self._started = False
         self._loader: threading.Thread | None = None
@@ -279,21 +217,6 @@ class EmbedderService:
         self._failure: EmbeddingError | None = None
         self._embedded = 0
         self._gathered = GatheredQuestions()
-
-    @property
-    def name(self) -> str:
-        """The embedder's name, known without loading it."""
-        return self._spec.name
-
-    @property
-    def dimensions(self) -> int:
-        """The length of a vector, known without loading the embedder."""
-        return self._spec.dimensions
-
-    @property
-    def calibration(self) -> Calibration:
-        """The calibration of its cosines, known after the first question was embedded."""
-        return self._calibration or UNCHANGED
 
     @property
     def remote(self) -> bool:
@@ -311,11 +234,6 @@ class EmbedderService:
         look: Callable[[], None] | None = getattr(self._embedder, "look", None)
         if self.away is not None and look is not None:
             look()
-
-    @property
-    def cache_size(self) -> int:
-        """How many query vectors are cached at most."""
-        return self._cache.size
 
     @property
     def embedded(self) -> int:
@@ -354,7 +272,8 @@ class EmbedderService:
 
         True if it is loaded; False if the time ran out or loading failed (see `failure`).
         """
-        self.start()
+        if not self._ended.is_set():
+            self.start()
         return self._ended.wait(timeout) and self._embedder is not None
 
     def query(self, text: str, timeout: float | None = None) -> Vector:
@@ -365,20 +284,27 @@ class EmbedderService:
         EmbedderNotReady if the time runs out, EmbeddingError if the model failed to load or cannot
         embed the text, TimedOut and Cancelled by the limit of the call.
         """
-        vector = self._cache.by_spelling(text)
-        if vector is not None:
-            return self._report("hit", text, vector)
         embedder, question = self._wait_for_embedder(timeout), without_final_marks(text)
-        if self._cache.size == 0:
-            vector = within_limit(lambda: self._compute(embedder, question))
-            return self._report("miss", text, vector)
-        key = _call_guarded(embedder.query_key, question)
-        vector = self._cache.by_key(text, key)
-        if vector is not None:
-            return self._report("hit", text, vector)
-        vector, is_shared = within_limit(lambda: self._embed_once(embedder, question, key))
-        self._cache.put(text, key, vector)
-        return self._report("hit" if is_shared else "miss", text, vector)
+        if self.cache_size:
+            key = _call_guarded(embedder.query_key, question)
+            vector, is_known = self._find_cached(key), True
+            if vector is None:
+                once = partial(self._embed_once, embedder, question, key)
+                vector, is_known = within_limit(once)
+        else:
+            vector = within_limit(partial(self._embed_alone, embedder, question))
+            is_known = False
+        if self._on_cache is not None:
+            self._on_cache(CacheEvent("hit" if is_known else "miss", text))
+        return vector
+
+    def _find_cached(self, key: Hashable) -> Vector | None:
+        """The vector cached under `key`, which becomes the newest."""
+        with self._lock:
+            vector = self._cache.get(key)
+            if vector is not None:
+                self._cache.move_to_end(key)
+            return vector
 
     def embed(
         self,
@@ -435,7 +361,8 @@ class EmbedderService:
                 *self._embed_group(embedder, texts[middle:]),
             ]
         checked_rows = [self._check(vectors) for vectors in rows]
-        self._count(sum(not isinstance(vectors, EmbeddingError) for vectors in checked_rows))
+        with self._lock:
+            self._embedded += sum(not isinstance(vec, EmbeddingError) for vec in checked_rows)
         return checked_rows
 
     def _embed_once(self, embedder: Embedder, text: str, key: Hashable) -> tuple[Vector, bool]:
@@ -443,38 +370,43 @@ class EmbedderService:
 
         It is cached in this thread: a caller that waits for it wakes later.
         """
-        vector = self._cache.by_key(text, key)
+        vector = self._find_cached(key)
         if vector is not None:
             return vector, True
         run: _Run | None = getattr(embedder, "embed_queries", None)
-        gathered_vector, is_shared = None, False
+        given, is_shared = None, False
         if run is not None and len(text) <= _BRIEF:
             # In one run with other questions that wait.
             with suppress(*_TEXT_FAILURES), lent():
-                gathered_vector, is_shared = self._gathered.vector(key, text, run)
-        if gathered_vector is None:
-            vector, is_shared = self._compute(embedder, text), False
+                given, is_shared = self._gathered.vector(key, text, run)
+        if given is None:
+            vector, is_shared = self._embed_alone(embedder, text), False
         else:
-            vector = self._accept(embedder, gathered_vector, made=0 if is_shared else 1)
-        self._cache.put(text, key, vector)
+            vector = self._accept(embedder, given, made=0 if is_shared else 1)
+        with self._lock:
+            self._cache[key] = vector
+            self._cache.move_to_end(key)
+            if len(self._cache) > self.cache_size:
+                self._cache.popitem(last=False)
         return vector, is_shared
 
-    def _compute(self, embedder: Embedder, text: str) -> Vector:
+    def _embed_alone(self, embedder: Embedder, text: str) -> Vector:
         with lent():
             vector = _call_guarded(embedder.embed_query, text)
         return self._accept(embedder, vector, made=1)
 
     def _accept(self, embedder: Embedder, given: Vector, *, made: int) -> Vector:
         """A vector of the embedder, checked and read-only; `made` is added to the count."""
-        vector = self._check(given[None, :])
-        if isinstance(vector, EmbeddingError):
-            raise vector
-        self._count(made)
-        if self._calibration is None:
+        rows = self._check(given[None, :])
+        if isinstance(rows, EmbeddingError):
+            raise rows
+        with self._lock:
+            self._embedded += made
+        if not self._is_calibrated:
             self._calibrate(embedder)
-        read_only: Vector = vector[0].copy()
-        read_only.setflags(write=False)
-        return read_only
+        vector: Vector = rows[0].copy()
+        vector.setflags(write=False)
+        return vector
 
     def _check(self, rows: Vectors) -> Vectors | EmbeddingError:
         """Check vectors: an invalid one would spoil every comparison that it takes part in."""
@@ -486,18 +418,9 @@ class EmbedderService:
             return EmbeddingError(f"{self.name} gave numbers that are not finite")
         return rows
 
-    def _count(self, texts: int) -> None:
-        with self._lock:
-            self._embedded += texts
-
-    def _report(self, kind: Literal["hit", "miss"], text: str, vector: Vector) -> Vector:
-        if self._on_cache is not None:
-            self._on_cache(CacheEvent(kind, text))
-        return vector
-
     def _wait_for_embedder(self, timeout: float | None) -> Embedder:
-        self.start()
         if not self._ended.is_set():
+            self.start()
             start_time = time.monotonic()
             with lent():
                 has_ended = wait_within(self._ended.wait, timeout)
@@ -523,7 +446,7 @@ class EmbedderService:
                 calibration = UNCHANGED
             else:
                 self._registry.put("calibrations", self.name, asdict(calibration))
-        self._calibration = calibration
+        self.calibration, self._is_calibrated = calibration, True
 
     def _load(self) -> None:
         # `_ended` is always set, so that no caller waits forever: after a defect, callers get this

@@ -10,13 +10,14 @@ from __future__ import annotations
 import hashlib
 import re
 import threading
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final, Protocol, TypeAlias
 
 import numpy as np
 
-from anaphora.embed.base import Vector, Vectors
+from anaphora.embed.base import Vector, Vectors, without_final_marks
 from anaphora.embed.chunking import blocks, windows
 from anaphora.system.late_threads import begins
 
@@ -29,8 +30,6 @@ _BATCH_PIECES: Final = 512
 _ROUND: Final = 2048
 # Characters that are tokenised at once; a tokenised character costs some 50 bytes.
 _BLOCK: Final = 1 << 16
-# Key material up to this size is used as it is, longer material is hashed.
-_KEY_BYTES: Final = 1024
 _SURROGATES: Final = re.compile("[\ud800-\udfff]")
 
 Run: TypeAlias = Callable[[Sequence[Sequence[int]]], Vectors]
@@ -52,17 +51,19 @@ class Tokenizer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TextWindows:
-    """Cuts texts for a model that reads `room` word pieces beside the special ones."""
+    """Cuts texts for a model that reads `room` word pieces beside the special ones; with `typed`
+    one that reads no final marks of a text."""
 
     tokenizer: Tokenizer
     room: int
+    typed: bool = False
 
-    def key(self, text: str, width: type[np.unsignedinteger] = np.uint16) -> Hashable:
-        """The word pieces of a text, as ids of this width: equal for texts that read the same."""
-        ids = b"".join(
-            np.asarray(piece_ids, width).tobytes() for _, piece_ids in self._blocks(text)
-        )
-        return ids if len(ids) <= _KEY_BYTES else hashlib.sha256(ids).digest()
+    def key(self, text: str) -> bytes:
+        """A digest of the word pieces of a text: equal for texts that read the same."""
+        digest = hashlib.sha256()
+        for _, ids in self._blocks(text):
+            digest.update(np.asarray(ids, np.uint32).tobytes())
+        return digest.digest()
 
     def parts(self, texts: Sequence[str]) -> Iterator[Part]:
         """All parts of texts, in order; for a blank text a part without word pieces."""
@@ -83,6 +84,8 @@ class TextWindows:
 
     def _blocks(self, text: str) -> Iterator[tuple[str, list[int]]]:
         """The blocks of a text, each with its word pieces."""
+        if self.typed:
+            text = without_final_marks(text)
         if not text.isascii():
             text = _SURROGATES.sub("\ufffd", text)
         for block in blocks(text, _BLOCK):
@@ -103,35 +106,18 @@ def embed_parts(
     `threads` run batches at a time.
     """
     rows: list[list[Vector]] = [[] for _ in range(texts)]
-    waiting: list[Part] = []
-    for part in parts:
-        waiting.append(part)
-        if len(waiting) == _ROUND:
-            _run_round(waiting, rows, around, run, threads)
-            waiting = []
-    _run_round(waiting, rows, around, run, threads)
-    return [np.stack(text_rows) for text_rows in rows]
-
-
-def _run_round(
-    parts: Sequence[Part],
-    rows: list[list[Vector]],
-    around: int,
-    run: Run,
-    threads: int,
-) -> None:
-    """Embed parts in batches of nearly equal length and append the rows to their texts."""
-    order = sorted(range(len(parts)), key=lambda at: len(parts[at][1]))
-    part_vectors: list[Vector | None] = [None] * len(parts)
+    parts = iter(parts)
+    round_parts: list[Part] = []
+    vectors: dict[int, Vector] = {}
 
     def embed(batch: list[int]) -> None:
-        for at, vector in zip(batch, run([parts[at][1] for at in batch]), strict=True):
-            part_vectors[at] = vector
+        vectors.update(zip(batch, run([round_parts[at][1] for at in batch]), strict=True))
 
-    share_out([*_batches(order, [len(ids) + around for _, ids in parts])], embed, threads)
-    for (number, _), vector in zip(parts, part_vectors, strict=True):
-        assert vector is not None
-        rows[number].append(vector)
+    while round_parts := list(islice(parts, _ROUND)):
+        share_out(_batches([len(ids) + around for _, ids in round_parts]), embed, threads)
+        for at, (number, _) in enumerate(round_parts):
+            rows[number].append(vectors[at])
+    return list(map(np.stack, rows))
 
 
 def share_out(batches: list[list[int]], run: Callable[[list[int]], None], threads: int) -> None:
@@ -150,26 +136,24 @@ def share_out(batches: list[list[int]], run: Callable[[list[int]], None], thread
             except BaseException as error:  # noqa: BLE001 - raised again by the caller
                 errors.append(error)
 
-    helpers = [
-        threading.Thread(target=work, name="anaphora-embedding", daemon=True)
-        for _ in range(min(threads, len(batches)) - 1)
-    ]
-    begun = [helper for helper in helpers if begins(helper)]
+    helpers: list[threading.Thread] = []
+    for _ in range(min(threads, len(batches)) - 1):
+        helper = threading.Thread(target=work, name="anaphora-embedding", daemon=True)
+        if begins(helper):
+            helpers.append(helper)
     work()
-    for helper in begun:
+    for helper in helpers:
         helper.join()
     if errors:
         raise errors[0]
 
 
-def _batches(order: Sequence[int], lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Cut an order of rising length into batches that keep both limits."""
-    batch: list[int] = []
-    for at in order:
-        is_full = len(batch) == _BATCH or (len(batch) + 1) * lengths[at] > _BATCH_PIECES
-        if batch and is_full:
-            yield batch
-            batch = []
-        batch.append(at)
-    if batch:
-        yield batch
+def _batches(lengths: Sequence[int]) -> list[list[int]]:
+    """Places of parts by rising length, in batches that keep both limits."""
+    batches: list[list[int]] = [[]]
+    for at in sorted(range(len(lengths)), key=lengths.__getitem__):
+        size = len(batches[-1]) + 1
+        if size > 1 and (size > _BATCH or size * lengths[at] > _BATCH_PIECES):
+            batches.append([])
+        batches[-1].append(at)
+    return batches

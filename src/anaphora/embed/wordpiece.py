@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Final
@@ -34,86 +34,80 @@ _IDEOGRAPHS: Final = (
     (0x2B920, 0x2CEAF), (0xF900, 0xFAFF), (0x2F800, 0x2FA1F),
 )  # fmt: skip
 
-_Pieces = tuple[tuple[int, int], ...]
-"""The pieces of one word: the id of each, and how many characters of the word it covers."""
+_Pieces = tuple[list[int], list[int]]
+"""The pieces of one word: their ids, and how many characters of the word each covers."""
 
 
 class WordPiece:
     """`vocabulary` has the ids of pieces, `special` those of literal tokens such as `[MASK]`."""
 
     def __init__(self, vocabulary: Mapping[str, int], special: Mapping[str, int], unknown: int):
-        self._vocabulary = vocabulary
         self._special = special
-        self._unknown = unknown
-        self._longest = max(map(len, vocabulary), default=0)
         self._characters = _Characters()
-        self._words: dict[str, _Pieces] = {}
-        self._marked = re.compile(f"({'|'.join(map(re.escape, special))})") if special else None
+        self._words = _Words(vocabulary, unknown)
+        # Without any it matches nowhere.
+        self._marked = re.compile(f"({'|'.join(map(re.escape, special)) or '(?!)'})")
 
     def ids(self, text: str) -> list[int]:
         """The ids of the text's word pieces, without special ones around them."""
         ids: list[int] = []
-        for part, special in self._parts(text):
-            if special is not None:
-                ids.append(special)
+        for part in self._marked.split(text):
+            if part in self._special:
+                ids.append(self._special[part])
                 continue
             for word in "".join(map(self._characters.__getitem__, part)).split():
-                ids.extend(piece for piece, _ in self._pieces(word))
+                ids += self._words[word][0]
         return ids
 
     def spans(self, text: str) -> list[tuple[int, int]]:
         """The (start, end) characters of `text` for each of its word pieces."""
         spans: list[tuple[int, int]] = []
         start = 0
-        for part, special in self._parts(text):
-            if special is not None:
+        for part in self._marked.split(text):
+            is_special = part in self._special
+            if is_special:
                 spans.append((start, start + len(part)))
-            character_forms = (
-                [] if special is not None else [self._characters[char] for char in part]
-            )
+            character_forms = [] if is_special else [self._characters[char] for char in part]
             # The position in the text of each character of the cleaned text.
             positions = [
                 at for at, characters in enumerate(character_forms, start) for _ in characters
             ]
             for word in _WORDS.finditer("".join(character_forms)):
                 at = word.start()
-                for _, length in self._pieces(word.group()):
+                for length in self._words[word.group()][1]:
                     spans.append((positions[at], positions[at + length - 1] + 1))
                     at += length
             start += len(part)
         return spans
 
-    def _parts(self, text: str) -> Iterator[tuple[str, int | None]]:
-        if self._marked is None or "[" not in text:
-            yield text, None
-            return
-        for part in self._marked.split(text):
-            yield part, self._special.get(part)
 
-    def _pieces(self, word: str) -> _Pieces:
-        word_pieces = self._words.get(word)
-        if word_pieces is None:
-            if len(self._words) >= _KEPT_WORDS:
-                self._words.clear()
-            word_pieces = self._words[word] = self._cut(word)
-        return word_pieces
+class _Words(dict[str, _Pieces]):
+    """The pieces of each word, cut once."""
 
-    def _cut(self, word: str) -> _Pieces:
-        unknown = ((self._unknown, len(word)),)
-        if len(word) > _LONGEST_WORD:
-            return unknown
-        pieces: list[tuple[int, int]] = []
+    def __init__(self, vocabulary: Mapping[str, int], unknown: int) -> None:
+        self._vocabulary = vocabulary
+        self._unknown = unknown
+        self._longest = max(map(len, vocabulary), default=0)
+
+    def __missing__(self, word: str) -> _Pieces:
+        ids: list[int] = []
+        lengths: list[int] = []
         start, prefix = 0, ""
+        reach = self._longest if len(word) <= _LONGEST_WORD else 0
         while start < len(word):
-            for end in range(min(len(word), start + self._longest), start, -1):
+            for end in range(min(len(word), start + reach), start, -1):
                 piece = self._vocabulary.get(prefix + word[start:end])
                 if piece is not None:
-                    pieces.append((piece, end - start))
+                    ids.append(piece)
+                    lengths.append(end - start)
                     start, prefix = end, _CONTINUED
                     break
             else:
-                return unknown
-        return tuple(pieces)
+                ids, lengths, start = [self._unknown], [len(word)], len(word)
+        if len(self) >= _KEPT_WORDS:
+            self.clear()
+        self[word] = ids, lengths
+        return ids, lengths
 
 
 class _Characters(dict[str, str]):

@@ -223,7 +223,7 @@ class FolderEmbedder:
 
     def query_key(self, text: str) -> Hashable:
         """The word pieces."""
-        return self._asking[1].key(text, np.uint32)
+        return self._asking[1].key(text)
 
     def _make_prefix(self, spec: TokenizerSpec, prefix: str) -> tuple[list[int], TextWindows]:
         ids = spec.prefix(prefix)
