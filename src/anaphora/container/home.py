@@ -168,20 +168,18 @@ class Container:
         away_error = None if self.stand_in is None else self.embedder.away
         if self.stand_in is None or away_error is None:
             return self.own(name, anew=anew)
-        services = self._of(replace(self, embedder=self.stand_in), self._standing, name, anew=anew)
+        services = self.own(name, anew=anew, stand_in=self.stand_in)
         if self._filled.get(name) is not away_error:
             # Once per outage of the endpoint.
             self._filled[name] = away_error
             services.filling.begin()
         return services
 
-    def own(self, name: str, *, anew: bool = True) -> NamespaceServices:
-        """The same with the home's own embedder, even while it is away. Raises Closed."""
-        return self._of(self, self._open, name, anew=anew)
-
-    def _of(
-        self, container: Container, among: dict[str, NamespaceServices], name: str, *, anew: bool
+    def own(
+        self, name: str, *, anew: bool = True, stand_in: EmbedderService | None = None
     ) -> NamespaceServices:
+        """The same with the home's own embedder, even while it is away, or with this `stand_in`."""
+        among = self._open if stand_in is None else self._standing
         with self._lock:
             if self._closed:
                 raise Closed
@@ -189,6 +187,7 @@ class Container:
                 self._follow_erasures()
             services = among.pop(name, None)
             if services is None:
+                container = self if stand_in is None else replace(self, embedder=stand_in)
                 services = NamespaceServices(container, name)
                 services.link_once_open()
             # Ordered by last use, the most recent at the end.

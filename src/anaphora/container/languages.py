@@ -11,6 +11,7 @@ import logging
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from anaphora.calls.caller import call_origin
@@ -126,7 +127,7 @@ class LanguageNotice:
 
     def _may_tell(self, texts: Sequence[str] | None) -> bool:
         """Whether one of the texts is hardly read, and nothing was said yet."""
-        if texts is not None and all(embedder_reads(self._embedder, text) for text in texts):
+        if texts is not None and all(map(partial(embedder_reads, self._embedder), texts)):
             return False
         # A hook's answer goes to a model, not to the user.
         return call_origin().surface != "hook" and not self._registry.get(_GROUP, _KEY).get("told")

@@ -19,7 +19,9 @@ from anaphora.errors import InvalidInput
 MARK = "\x10"
 """What every escape begins with: a stored text without it is as it was given."""
 
-_REFUSED = re.compile("[\x00\x10\ud800-\udfff]")
+REFUSED = re.compile("[\x00\x10\ud800-\udfff]")
+"""A character that `escape` changes."""
+
 _CODE = re.compile("\x10([0-9A-F]{4})?")
 
 
@@ -28,7 +30,7 @@ def escape(text: str) -> str:
     if text.isascii() and MARK not in text and "\0" not in text:
         # Nearly every text; looking for two characters is a tenth of looking at each.
         return text
-    return _REFUSED.sub(lambda match: f"\x10{ord(match[0]):04X}", text)
+    return REFUSED.sub(lambda match: f"\x10{ord(match[0]):04X}", text)
 
 
 def unescape(stored: str) -> str:
@@ -68,6 +70,6 @@ def unescape_rows(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
 
 def _decode(match: re.Match[str]) -> str:
     character = chr(int(match[1], 16)) if match[1] else ""
-    if not _REFUSED.fullmatch(character):
+    if not REFUSED.fullmatch(character):
         raise InvalidInput("stored text", match.string, "contains an invalid escape")
     return character

@@ -27,6 +27,7 @@ ValueT = TypeVar("ValueT")
 
 AT_ONCE: Final = 200
 """Ids named in one statement: plans of a bounded size can be kept."""
+_ID_NAMES: Final = tuple(f"id{at}" for at in range(AT_ONCE))
 NO_LIMIT: Final = 2**62
 STEP: Final = 512
 """Rows taken at once where all are looked at."""
@@ -44,11 +45,9 @@ def ids_named(
     ids: Iterable[str], at_once: int = AT_ONCE
 ) -> Iterator[tuple[dict[str, str | int | None], str]]:
     """Parameters for some ids at a time, each id once, and their names for an IN."""
-    for batch in portions(ids, at_once):
-        parameters: dict[str, str | int | None] = {
-            f"id{at}": named_id for at, named_id in enumerate(batch)
-        }
-        yield parameters, ", ".join(f":{name}" for name in parameters)
+    for batch in portions(ids, min(at_once, AT_ONCE)):
+        parameters: dict[str, str | int | None] = dict(zip(_ID_NAMES, batch, strict=False))
+        yield parameters, ":" + ", :".join(parameters)
 
 
 class _NamespaceRows:

@@ -127,10 +127,14 @@ class _Vouched:
 
     @classmethod
     def read(cls, sealer: Sealer, namespace: str) -> _Vouched:
-        texts = sealer.audited(namespace)
-        untold = [int(text.split()[1]) for text in texts if text.startswith(_UNTOLD)]
-        heads = (TrailHead.read(text) for text in texts if not text.startswith(_UNTOLD))
-        return cls(tuple(heads), untold[0] if untold else None)
+        heads: list[TrailHead] = []
+        untold: int | None = None
+        for text in sealer.audited(namespace):
+            if not text.startswith(_UNTOLD):
+                heads.append(TrailHead.read(text))
+            elif untold is None:
+                untold = int(text.split()[1])
+        return cls(tuple(heads), untold)
 
     def texts(self, last: TrailHead | None = None) -> list[str]:
         """The heads as the marker has them; with another last one."""

@@ -71,10 +71,11 @@ class ClearRows(HomeForm):
 
     def open_row(self, table: str, row: Row, only: Collection[str] | None = None) -> dict[str, Any]:
         """The row itself; `MissingKey` for one of a sealed home."""
-        if any(looks_sealed(row.get(column)) for column in TABLES[table].digests):
-            self.check()
-            reason = "its rows are encrypted, but sealed.json is missing: restore that file"
-            raise MissingKey("truth", reason)
+        for column in TABLES[table].digests:
+            if looks_sealed(row.get(column)):
+                self.check()
+                reason = "its rows are encrypted, but sealed.json is missing: restore that file"
+                raise MissingKey("truth", reason)
         return dict(row)
 
     def lookup(self, column: str, namespace: str, value: str) -> str:

@@ -25,7 +25,7 @@ from anaphora.store.db import sqlite, statements
 from anaphora.store.db.faults import BUSY_SECONDS, explain, was_in_the_way
 from anaphora.store.db.revision import check_revision
 from anaphora.store.db.tables import ADDED, TABLES
-from anaphora.store.escaping import escape_cell, unescape_rows
+from anaphora.store.escaping import REFUSED, escape, unescape_rows
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
@@ -243,8 +243,11 @@ class Database:
         For the few reads at the start of every command. Texts are escaped and unescaped here. A
         SQLite file that does not exist yet has no rows, and is not made.
         """
-        escaped_cells = {name: escape_cell(cell) for name, cell in parameters.items()}
-        return unescape_rows(self._plain_rows(statement, escaped_cells))
+        cells = dict(parameters)
+        for name, cell in parameters.items():
+            if isinstance(cell, str) and REFUSED.search(cell):
+                cells[name] = escape(cell)
+        return unescape_rows(self._plain_rows(statement, cells))
 
     @property
     def log(self) -> Path | None:
@@ -325,25 +328,25 @@ class Database:
         self, statement: str, parameters: Mapping[str, str | int | None]
     ) -> list[tuple[Any, ...]]:
         if self.path is not None:
-            reader = self._plain_reader()
+            self._check()
+            reader = self._reader or self._open_reader(self.path)
             return reader.rows(statement, parameters) if reader else []
         from sqlalchemy import text
 
         with self._transaction("read", isolation_level="AUTOCOMMIT") as connection:
             return [tuple(row) for row in connection.execute(text(statement), parameters)]
 
-    def _plain_reader(self) -> sqlite.SqliteReader | None:
+    def _open_reader(self, path: Path) -> sqlite.SqliteReader | None:
         """The connection for plain reads; None as long as there is no file."""
-        self._check()
         with self._opening:
-            if self._reader is None and self.path is not None and sqlite.exists(self.path):
-                reader = sqlite.SqliteReader(self.path)
+            if self._reader is None and sqlite.exists(path):
+                reader = sqlite.SqliteReader(path)
                 try:
                     revision = reader.revision()
                     if revision is None:
                         self._make()
                     else:
-                        check_revision(revision, self.path)
+                        check_revision(revision, path)
                 except AnaphoraError:
                     reader.close()
                     raise

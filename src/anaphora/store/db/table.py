@@ -107,7 +107,7 @@ class Table:
     def listed(self, of: str = "", columns: tuple[str, ...] = ()) -> str:
         """These columns, or all, for a SELECT; `of` is the table's name there."""
         start = f"{of}." if of else ""
-        return ", ".join(start + name for name in columns or self.names)
+        return start + f", {start}".join(columns or self.names)
 
     def select(self, columns: tuple[str, ...] = ()) -> str:
         """The beginning of a SELECT of these columns, or of all, in one namespace."""

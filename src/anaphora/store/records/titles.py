@@ -7,12 +7,14 @@ value of its path. The properties of a note are of this kind: who directed a fil
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from operator import attrgetter
 from typing import Any, Final
 
 from anaphora.store.records.rows import DOCUMENT
 from anaphora.values.files import place_of
 from anaphora.values.memories import LABELS, MemoryRecord
 
+_labels_of = attrgetter(*LABELS)
 _NAMES = ("title", "aliases", "alias")
 _MOST: Final = 4_000
 """Characters of a note's properties that are searched."""
@@ -20,10 +22,10 @@ _MOST: Final = 4_000
 
 def record_title(record: MemoryRecord) -> str:
     """All of it, a line each; "" where it has none."""
-    if not (record.path or record.payload or any(getattr(record, name) for name in LABELS)):
+    if not (record.path or record.payload or any(_labels_of(record))):
         return ""
     source_prefixes = {source.partition(":")[0] for source in record.sources}
-    labels = (label for name in LABELS for label in _as_list(getattr(record, name)))
+    labels = (label for value in _labels_of(record) for label in _as_list(value))
     # What an import marks all of its memories by says nothing of any of them.
     label_texts = (str(label) for label in labels if label and label not in source_prefixes)
     properties = (record.payload or {}).get("properties")
