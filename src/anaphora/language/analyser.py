@@ -38,6 +38,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache, lru_cache
+from itertools import repeat
 from typing import Final, NamedTuple
 
 from anaphora.language.dates import WrittenTime, moments_in
@@ -203,8 +204,10 @@ class QueryWord:
         """All its tokens if there are texts in these languages, too."""
         if not codes or not self.spellings:
             return self.tokens
-        stemmed_tokens = [token_of(spelling, code) for code in codes for spelling in self.spellings]
-        return (*self.tokens, *dict.fromkeys(stemmed_tokens))
+        stemmed_tokens: dict[str, None] = {}
+        for code in codes:
+            stemmed_tokens.update(dict.fromkeys(map(token_of, self.spellings, repeat(code))))
+        return (*self.tokens, *stemmed_tokens)
 
 
 def analyse(text: str, *, keep_stop_words: bool = True, code: str | None = None) -> list[str]:
@@ -213,28 +216,19 @@ def analyse(text: str, *, keep_stop_words: bool = True, code: str | None = None)
     They do not depend on its language; stop words are those of its language, which is `code`, if
     the caller knows it.
     """
+    tokens: list[str] = []
     if keep_stop_words:
         # Hot loop of indexing projects: runs of code rarely repeat, but their pieces do.
-        return [
-            token
-            for stretch, moment in _stretches(compatible(text))
-            for token in (
-                _tokens_of(_moment_parts(stretch, moment))
-                if moment
-                else (
-                    token
-                    for piece in _pieces(stretch)
-                    for token in (
-                        _cached_plain_tokens(piece)
-                        if len(piece) <= MAX_TOKEN
-                        else _make_plain_tokens(piece)
-                    )
-                )
-            )
-        ]
+        for stretch, moment in _stretches(compatible(text)):
+            if moment is not None:
+                tokens += _tokens_of(_moment_parts(stretch, moment))
+                continue
+            for piece in _pieces(stretch):
+                is_short = len(piece) <= MAX_TOKEN
+                tokens += _cached_plain_tokens(piece) if is_short else _make_plain_tokens(piece)
+        return tokens
     code = language_of(text) if code is None else code
     stops = _stop_words(code)
-    tokens: list[str] = []
     for part in _parts(text):
         if part.unspaced:
             for run in _cut(part.token, code):
@@ -265,21 +259,17 @@ def query_words(text: str) -> tuple[QueryWord, ...]:
 
     As `query_terms`, with each word's tokens in all languages.
     """
-    code = language_of(text)
-    stops = _stop_words(code)
-    parts = [part for part in _parts(text) if not part.written]
-    words = [
-        word
-        for part in parts
-        if part.folded not in stops or part.unspaced
-        for word in _lookups(part, code)
-    ]
-    if not words:
-        words = [word for part in parts for word in _lookups(part, "")]
-    words_by_token: dict[str, QueryWord] = {}
-    for word in words:
-        words_by_token.setdefault(word.tokens[0], word)
-    return tuple(words_by_token.values())
+    code, parts = language_of(text), _parts(text)
+    words: dict[str, QueryWord] = {}
+    # Stop words count where there is nothing else.
+    for read_as, stops in ((code, _stop_words(code)), ("", frozenset[str]())):
+        for part in parts:
+            if not part.written and (part.unspaced or part.folded not in stops):
+                for word in _lookups(part, read_as):
+                    words.setdefault(word.tokens[0], word)
+        if words:
+            break
+    return tuple(words.values())
 
 
 def index_text(text: str, code: str | None = None, told_at: datetime | None = None) -> IndexedText:
@@ -403,7 +393,7 @@ def _pieces(text: str) -> list[str]:
 
 
 def _make_plain_tokens(piece: str) -> tuple[str, ...]:
-    return tuple(_tokens_of(_tokens(piece)))
+    return tuple(_tokens_of(_make_tokens(piece)))
 
 
 def _tokens_of(parts: Iterable[_TextPart]) -> Iterator[str]:
@@ -474,7 +464,8 @@ def _moment_part(moment: WrittenTime) -> _TextPart:
 def _split_run(run: str) -> Iterator[_TextPart]:
     """Give the parts of a run without white space."""
     for piece in _pieces(run):
-        yield from _tokens(piece)
+        # A cache of very long pieces would hold megabytes and never hit.
+        yield from _cached_tokens(piece) if len(piece) <= MAX_TOKEN else _make_tokens(piece)
 
 
 def _read_run(run: str) -> tuple[tuple[_TextPart, ...], str]:
@@ -488,30 +479,25 @@ def _read_run(run: str) -> tuple[tuple[_TextPart, ...], str]:
 _cached_run = lru_cache(maxsize=32_768)(_read_run)
 
 
-def _tokens(piece: str) -> tuple[_TextPart, ...]:
-    """Return the parts of a piece."""
-    # A cache of very long pieces would hold megabytes and never hit.
-    return _cached_tokens(piece) if len(piece) <= MAX_TOKEN else _make_tokens(piece)
-
-
 def _make_tokens(piece: str) -> tuple[_TextPart, ...]:
+    """Return the parts of a piece."""
+    parts: Iterable[_TextPart]
     match = _KIND.match(piece)
     kind = match.lastgroup if match else "word"
     if kind == "word":
-        parts = list(_split_compound(piece) if _JOINED.search(piece) else _split_plain(piece))
+        parts = _split_compound(piece) if _JOINED.search(piece) else _split_plain(piece)
     elif kind == "url":
-        parts = list(_split_compound(piece.rstrip(".,;:!?)]}'")))
+        parts = _split_compound(piece.rstrip(".,;:!?)]}'"))
     elif kind == "number":
         parts = [_TextPart(piece.replace(",", ""))]
     else:
         parts = [_TextPart(_DECORATION.sub("", piece).lower())]
-    return tuple(
-        part
-        if part.unspaced or len(part.token) <= MAX_TOKEN
-        else part._replace(token=part.token[:MAX_TOKEN])
-        for part in parts
-        if part.token
-    )
+    kept_parts: list[_TextPart] = []
+    for part in parts:
+        if part.token:
+            is_whole = part.unspaced or len(part.token) <= MAX_TOKEN
+            kept_parts.append(part if is_whole else part._replace(token=part.token[:MAX_TOKEN]))
+    return tuple(kept_parts)
 
 
 _cached_tokens = lru_cache(maxsize=32_768)(_make_tokens)

@@ -116,71 +116,16 @@ def english() -> Language:
 def language_of(text: str, known: Mapping[str, Language] | None = None) -> str:
     """The code of the language that `text` is written in, "" if its words do not show it."""
     # In small letters: a text and its small letters are in one language, found once.
-    head = text[:_HEAD].lower()
-    return (
-        _known_language_of(head)
-        if known is None
-        else _language_of(head, known, _FunctionWords(known))
+    return (_any_language() if known is None else _KnownLanguages(known)).of_head(
+        text[:_HEAD].lower()
     )
 
 
-@lru_cache(maxsize=8192)
-def _known_language_of(head: str) -> str:
-    return _language_of(head, languages(), _told_by_any())
-
-
-def _language_of(head: str, known: Mapping[str, Language], function_words: _FunctionWords) -> str:
-    if not head.isascii():
-        best_code, most_count = "", 0
-        for language in known.values():
-            if (
-                not language.spaced
-                and (count := len(_script(language.script).findall(head)) * language.weight)
-                > most_count
-            ):
-                best_code, most_count = language.code, count
-        # A character of such a script is about a syllable: a word of Latin letters has some five.
-        if best_code and 2 * most_count > sum(map(str.isascii, filter(str.isalpha, head))) // 2:
-            return best_code
-    return _by_words(head, known, function_words)
-
-
-def _by_words(text: str, known: Mapping[str, Language], function_words: _FunctionWords) -> str:
-    length = 0
-    counts: dict[str, int] = {}
-    # Words have no white space, and most runs without it are cached.
-    of_run, of_known_run = function_words.of_run, function_words.of_known_run
-    for run in text.split():
-        words, codes = of_known_run(run) if len(run) <= _SHORT_RUN else of_run(run)
-        length += words
-        for code in codes:
-            counts[code] = counts.get(code, 0) + 1
-    english_words = counts.pop(ENGLISH, 0)
-    if not text.isascii():
-        signs = set(text)
-        for language in known.values():
-            if (
-                language.spaced
-                and language.code != ENGLISH
-                and (signs_of_language := len(language.letters & signs))
-            ):
-                counts[language.code] = counts.get(language.code, 0) + signs_of_language
-    best_code, most_words, second = "", 0, 0
-    for code in sorted(counts):
-        if counts[code] > most_words:
-            best_code, most_words, second = code, counts[code], most_words
-        else:
-            second = max(second, counts[code])
-    sufficient = most_words >= _LEAST and most_words >= _SHARE * length
-    if sufficient and most_words > english_words and most_words > second:
-        return best_code
-    return ENGLISH if english_words and english_words >= most_words else ""
-
-
-class _FunctionWords:
-    """The function words of several languages: a text is looked through once for all of them."""
+class _KnownLanguages:
+    """Several languages, of which a text is looked through once for the words of all."""
 
     def __init__(self, known: Mapping[str, Language]) -> None:
+        self._known = known
         self._codes: dict[str, list[str]] = {}
         for language in known.values():
             for word in (
@@ -189,18 +134,64 @@ class _FunctionWords:
                 else ()
             ):
                 self._codes.setdefault(word, []).append(language.code)
-        self.of_known_run = lru_cache(maxsize=32_768)(self.of_run)
+        self.of_head = lru_cache(maxsize=8192)(self._of_head)
+        self._of_known_run = lru_cache(maxsize=32_768)(self._of_run)
 
-    def of_run(self, run: str) -> tuple[int, tuple[str, ...]]:
+    def _of_head(self, head: str) -> str:
+        if head.isascii():
+            return self._by_words(head)
+        best_code, most_count = "", 0
+        for language in self._known.values():
+            if not language.spaced:
+                count = len(_script(language.script).findall(head)) * language.weight
+                if count > most_count:
+                    best_code, most_count = language.code, count
+        # A character of such a script is about a syllable: a word of Latin letters has some five.
+        if best_code and 2 * most_count > sum(map(str.isascii, filter(str.isalpha, head))) // 2:
+            return best_code
+        return self._by_words(head)
+
+    def _by_words(self, text: str) -> str:
+        length = 0
+        counts: dict[str, int] = {}
+        # Words have no white space, and most runs without it are cached.
+        for run in text.split():
+            read = self._of_known_run if len(run) <= _SHORT_RUN else self._of_run
+            words, codes = read(run)
+            length += words
+            for code in codes:
+                counts[code] = counts.get(code, 0) + 1
+        english_words = counts.pop(ENGLISH, 0)
+        if not text.isascii():
+            signs = set(text)
+            for language in self._known.values():
+                if language.spaced and language.code != ENGLISH and language.letters & signs:
+                    found = len(language.letters & signs)
+                    counts[language.code] = counts.get(language.code, 0) + found
+        best_code, most_words, second = "", 0, 0
+        for code in sorted(counts):
+            if counts[code] > most_words:
+                best_code, most_words, second = code, counts[code], most_words
+            else:
+                second = max(second, counts[code])
+        sufficient = most_words >= _LEAST and most_words >= _SHARE * length
+        if sufficient and most_words > english_words and most_words > second:
+            return best_code
+        return ENGLISH if english_words and english_words >= most_words else ""
+
+    def _of_run(self, run: str) -> tuple[int, list[str]]:
         """How many words stand in a text without white space, in small letters; the codes of the
         languages of those that are function words, as often as there are."""
         words = _WORD.findall(run)
-        return len(words), tuple(code for word in words for code in self._codes.get(word, ()))
+        codes: list[str] = []
+        for word in words:
+            codes += self._codes.get(word, ())
+        return len(words), codes
 
 
 @lru_cache(maxsize=1)
-def _told_by_any() -> _FunctionWords:
-    return _FunctionWords(languages())
+def _any_language() -> _KnownLanguages:
+    return _KnownLanguages(languages())
 
 
 @lru_cache(maxsize=64)

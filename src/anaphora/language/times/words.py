@@ -61,11 +61,11 @@ def words_of(text: str) -> Words:
     starts, ends = {}, {}
     at = 0
     for word, start, end in words:
-        parts.append(_as_read(word))
+        parts.append(" " + _as_read(word))
         starts[at + 1] = start
-        at += 1 + len(parts[-1])
+        at += len(parts[-1])
         ends[at] = end
-    return Words("".join(f" {part}" for part in parts), starts, ends)
+    return Words("".join(parts), starts, ends)
 
 
 def _split_run(raw: str) -> list[tuple[str, int]]:
