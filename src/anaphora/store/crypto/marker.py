@@ -139,18 +139,18 @@ def remove(home: Path) -> None:
 
 
 class Guard:
-    """Watches the marker of one home. `check` is the data key's, None for a clear home; `vouch`
-    puts the heads of a namespace's audit trail into the marker."""
+    """Watches the marker of one home, or nothing. `key_check` is the data key's, None for a clear
+    home; `vouch` puts the heads of a namespace's audit trail into the marker."""
 
     def __init__(
         self,
-        home: Path,
-        key_check: str | None,
+        home: Path | None = None,
+        key_check: str | None = None,
         vouch: Callable[[str, list[str]], object] | None = None,
     ) -> None:
         self._home = home
         self._key_check = key_check
-        self._place = place_of(home) if key_check is not None else None
+        self._place = place_of(home) if home is not None and key_check is not None else None
         self._vouch = vouch
         self._audit: tuple[Place, Mapping[str, list[str]]] = (None, {})
 
@@ -161,7 +161,7 @@ class Guard:
 
     def audited(self, namespace: str) -> list[str]:
         """The heads of the namespace's audit trail that the marker vouches for."""
-        if self._key_check is None:
+        if self._home is None or self._key_check is None:
             return []
         position = place_of(self._home)
         if position != self._audit[0]:
@@ -171,8 +171,7 @@ class Guard:
 
     def check(self) -> None:
         """Raise `SealChanged` when the home was sealed, opened up or given another data key."""
-        position = place_of(self._home)
-        if position == self._place:
+        if self._home is None or (position := place_of(self._home)) == self._place:
             return
         marker = read(self._home)
         expected_check = marker.check if marker is not None and marker.state == "sealed" else None
@@ -187,18 +186,5 @@ class HomeForm:
     """How something of a home is kept, clear or sealed; `guard` watches whether it still is."""
 
     def __init__(self, guard: Guard | None = None) -> None:
-        self._guard = guard
-
-    def check(self) -> None:
-        """Raise `SealChanged` when the home is not in this state any more."""
-        if self._guard is not None:
-            self._guard.check()
-
-    def audited(self, namespace: str) -> list[str]:
-        """The heads of an audit trail that the home's key vouches for; none in a clear home."""
-        return [] if self._guard is None else self._guard.audited(namespace)
-
-    def vouch(self, namespace: str, heads: list[str]) -> None:
-        """Let the home's key vouch for these heads; nothing in a clear home."""
-        if self._guard is not None:
-            self._guard.vouch(namespace, heads)
+        guard = guard or Guard()
+        self.check, self.audited, self.vouch = guard.check, guard.audited, guard.vouch
