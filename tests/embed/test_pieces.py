@@ -199,9 +199,9 @@ def test_a_run_that_fails_is_told(threads: int) -> None:
         return np.ones((len(batch), 2), np.float32)
 
     parts = [(text, range(length)) for text, length in enumerate((200, 250, 300, 280, 220))]
-    assert len(embed_parts(parts[:2], 2, 0, run, threads=threads)) == 2
+    assert len(embed_parts(parts[:2], 0, run, threads=threads)) == 2
     with pytest.raises(ValueError, match="too long for me"):
-        embed_parts(parts, 5, 0, run, threads=threads)
+        embed_parts(parts, 0, run, threads=threads)
 
 
 @cache

@@ -160,8 +160,7 @@ class MiniLM:
 
     def embed(self, texts: Sequence[str]) -> list[Vectors]:
         """Vectors of texts, in their order: shape (parts, 384) each, unit rows."""
-        parts = self._windows.parts(texts)
-        return embed_parts(parts, len(texts), 2, self._run, threads=self._threads)
+        return embed_parts(self._windows.parts(texts), 2, self._run, threads=self._threads)
 
     def embed_query(self, text: str) -> Vector:
         """The vector of a question, shape (384,): the normalised mean of its parts."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 import threading
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -92,32 +93,25 @@ class TextWindows:
             yield block, self.tokenizer.ids(block)
 
 
-def embed_parts(
-    parts: Iterable[Part],
-    texts: int,
-    around: int,
-    run: Run,
-    *,
-    threads: int = 1,
-) -> list[Vectors]:
-    """The vectors of the parts of so many texts, by text: shape (parts, dimensions) each.
+def embed_parts(parts: Iterable[Part], around: int, run: Run, *, threads: int = 1) -> list[Vectors]:
+    """The vectors of all parts of texts, by text: shape (parts, dimensions) each.
 
     `run` gives a row for each part of a batch, and adds `around` word pieces to each part. So many
     `threads` run batches at a time.
     """
-    rows: list[list[Vector]] = [[] for _ in range(texts)]
-    parts = iter(parts)
-    round_parts: list[Part] = []
+    rows: dict[int, list[Vector]] = defaultdict(list)
+    parts, ids = iter(parts), tuple[Sequence[int], ...]()
     vectors: dict[int, Vector] = {}
 
     def embed(batch: list[int]) -> None:
-        vectors.update(zip(batch, run([round_parts[at][1] for at in batch]), strict=True))
+        vectors.update(zip(batch, run(list(map(ids.__getitem__, batch))), strict=True))
 
     while round_parts := list(islice(parts, _ROUND)):
-        share_out(_batches([len(ids) + around for _, ids in round_parts]), embed, threads)
-        for at, (number, _) in enumerate(round_parts):
+        numbers, ids = zip(*round_parts, strict=True)
+        share_out(_batches(list(map(len, ids)), around), embed, threads)
+        for at, number in enumerate(numbers):
             rows[number].append(vectors[at])
-    return list(map(np.stack, rows))
+    return list(map(np.stack, rows.values()))
 
 
 def share_out(batches: list[list[int]], run: Callable[[list[int]], None], threads: int) -> None:
@@ -148,12 +142,12 @@ def share_out(batches: list[list[int]], run: Callable[[list[int]], None], thread
         raise errors[0]
 
 
-def _batches(lengths: Sequence[int]) -> list[list[int]]:
+def _batches(lengths: Sequence[int], around: int) -> list[list[int]]:
     """Places of parts by rising length, in batches that keep both limits."""
     batches: list[list[int]] = [[]]
     for at in sorted(range(len(lengths)), key=lengths.__getitem__):
         size = len(batches[-1]) + 1
-        if size > 1 and (size > _BATCH or size * lengths[at] > _BATCH_PIECES):
+        if size > 1 and (size > _BATCH or size * (lengths[at] + around) > _BATCH_PIECES):
             batches.append([])
         batches[-1].append(at)
     return batches

@@ -223,7 +223,7 @@ def analyse(text: str, *, keep_stop_words: bool = True, code: str | None = None)
             if moment is not None:
                 tokens += _tokens_of(_moment_parts(stretch, moment))
                 continue
-            for piece in _pieces(stretch):
+            for piece in (_ASCII_PIECE if stretch.isascii() else _PIECE).findall(stretch):
                 is_short = len(piece) <= MAX_TOKEN
                 tokens += _cached_plain_tokens(piece) if is_short else _make_plain_tokens(piece)
         return tokens
@@ -386,12 +386,6 @@ def _cuts(code: str) -> re.Pattern[str] | None:
     return re.compile("|".join(map(re.escape, longest)))
 
 
-def _pieces(text: str) -> list[str]:
-    matches: list[str]
-    matches = _ASCII_PIECE.findall(text) if text.isascii() else _PIECE.findall(compatible(text))
-    return matches
-
-
 def _make_plain_tokens(piece: str) -> tuple[str, ...]:
     return tuple(_tokens_of(_make_tokens(piece)))
 
@@ -463,7 +457,7 @@ def _moment_part(moment: WrittenTime) -> _TextPart:
 
 def _split_run(run: str) -> Iterator[_TextPart]:
     """Give the parts of a run without white space."""
-    for piece in _pieces(run):
+    for piece in (_ASCII_PIECE if run.isascii() else _PIECE).findall(run):
         # A cache of very long pieces would hold megabytes and never hit.
         yield from _cached_tokens(piece) if len(piece) <= MAX_TOKEN else _make_tokens(piece)
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from itertools import repeat
 from typing import Final
 
 from anaphora.language.folding import compatible, fold_letters
@@ -70,7 +71,7 @@ def is_english(text: str, words: frozenset[str]) -> bool:
         shares = [1 if short else _SYLLABLE for short in _OTHER_SCRIPTS.findall(head)]
         if shares:
             return sum(shares) <= len(_LETTER.findall(head)) - len(shares)
-    weights = [_weight(word, words) for word in set(_WORD.findall(head))]
+    weights = list(map(_weight, set(_WORD.findall(head)), repeat(words)))
     # A long text in another language has a word of it that is known here; code has not.
     is_told = len(weights) <= _SHORT or _OTHERS in weights
     return not is_told or sum(weights) < _CERTAIN

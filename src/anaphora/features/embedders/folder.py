@@ -235,9 +235,8 @@ class FolderEmbedder:
     def _embed(self, texts: Sequence[str], way: tuple[list[int], TextWindows]) -> list[Vectors]:
         prefix, text_windows = way
         around = len(self._before) + len(prefix) + len(self._after)
-        return embed_parts(
-            text_windows.parts(texts), len(texts), around, lambda batch: self._run(batch, prefix)
-        )
+        parts = text_windows.parts(texts)
+        return embed_parts(parts, around, lambda batch: self._run(batch, prefix))
 
     def _run(self, batch: Sequence[Sequence[int]], prefix: Sequence[int]) -> Vectors:
         sequences = [[*self._before, *prefix, *part_ids, *self._after] or [0] for part_ids in batch]

@@ -55,38 +55,37 @@ def words_of(text: str) -> Words:
         if gap != " " and (mark := gap.strip(_SOFT)):
             words.append(("," if mark == "," else ".", end, start))
         end = match.end()
-        for word, first in _split_run(match.group()):
-            words.append((word, start + first, start + first + len(word)))
+        for word, first, last in _split_run(match.group()):
+            words.append((word, start + first, start + last))
     parts: list[str] = []
     starts, ends = {}, {}
     at = 0
     for word, start, end in words:
-        parts.append(" " + _as_read(word))
+        parts.append(" " + word)
         starts[at + 1] = start
         at += len(parts[-1])
         ends[at] = end
     return Words("".join(parts), starts, ends)
 
 
-def _split_run(raw: str) -> list[tuple[str, int]]:
-    """The words that marks join in a text, each with its place."""
+def _split_run(raw: str) -> list[tuple[str, int, int]]:
+    """The words that marks join in a text, as they are read, each with its place."""
     # An underscore joins like a letter, and may hide a mark behind it ("_:the").
     plain = raw.strip(_JOINS)
     start = raw.find(plain)
     if plain[-2:].lower() in {"'s", "’s"}:
         plain = plain[:-2]
     head, dash, _ = plain.partition("-")
-    words: list[tuple[str, int]] = []
+    words: list[tuple[str, int, int]] = []
     if dash and head.lower() in _PREFIXES:
-        words.append((head, start))
+        words.append((head, start, start + len(head)))
         plain, start = plain[len(head) + 1 :], start + len(head) + 1
-    return [*words, (plain, start)] if plain else words
-
-
-def _as_read(word: str) -> str:
-    return word if word.isascii() else word.lower().replace("’", "'")
+    if plain:
+        read = plain if plain.isascii() else plain.lower().replace("’", "'")
+        words.append((read, start, start + len(plain)))
+    return words
 
 
 @lru_cache(maxsize=8192)
 def _known_run(raw: str) -> tuple[str, ...]:
-    return tuple(_as_read(word) for word, _ in _split_run(raw))
+    return tuple(word for word, _, _ in _split_run(raw))

@@ -233,7 +233,7 @@ class Database:
             "SELECT namespace, seq FROM head WHERE namespace IN (:namespace, :links)",
             {"namespace": namespace, "links": _LINKINGS},
         )
-        return tuple(sorted((str(name), int(seq)) for name, seq in rows))
+        return tuple(sorted(rows))
 
     def rows(
         self, statement: str, parameters: Mapping[str, str | int | None]

@@ -434,7 +434,7 @@ class Records(RecordReader[MemoryRecord]):
 
 def _quoted(kinds: Iterable[str]) -> str:
     """Kinds as SQL names them: names of ours, never a caller's words."""
-    return ", ".join(f"'{kind}'" for kind in kinds)
+    return "'" + "', '".join(kinds) + "'"
 
 
 def _read_cursor(cursor: str | None) -> int:
