@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, Field, fields
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any, Generic, TypeVar, cast
 
 from anaphora.errors import Unreadable
@@ -64,10 +64,12 @@ class RowMapping(Generic[ValueT]):
             for name, column in self.column_of.items()
         ]
         decoders += [(name, self.columns.index(at), how) for name, (at, how) in read.items()]
-        self._plain = [(name, at) for name, at, how in decoders if how is None]
+        plain = [(name, at) for name, at, how in decoders if how is None]
+        self._plain_names = [name for name, _ in plain]
         self._decoded = [(name, at, how) for name, at, how in decoders if how is not None]
         self._places = [(self.columns.index(at), names) for at, names in self._packed.items()]
-        # Two at least: of one name `attrgetter` gives no tuple.
+        # Two at least: of one place or name they give no tuple.
+        self._plain_cells = itemgetter(*(at for _, at in plain), 0, 0)
         self._cells = attrgetter(*self.column_of, *list(self.column_of)[:1])
         self._own_columns = tuple(column.name for column in self.column_of.values())
         self._encoded = [
@@ -79,7 +81,7 @@ class RowMapping(Generic[ValueT]):
     def value(self, row: Sequence[Any], **more: Any) -> ValueT:
         """The value that a row of all columns stands for, with `more` fields. `Unreadable`."""
         try:
-            values = {name: row[at] for name, at in self._plain}
+            values = dict(zip(self._plain_names, self._plain_cells(row), strict=False))
             for name, at, how in self._decoded:
                 values[name] = how(row[at])
             for at, names in self._places:
