@@ -374,15 +374,15 @@ class EmbedderService:
         if vector is not None:
             return vector, True
         run: _Run | None = getattr(embedder, "embed_queries", None)
-        given, is_shared = None, False
+        gathered_vector, is_shared = None, False
         if run is not None and len(text) <= _BRIEF:
             # In one run with other questions that wait.
             with suppress(*_TEXT_FAILURES), lent():
-                given, is_shared = self._gathered.vector(key, text, run)
-        if given is None:
+                gathered_vector, is_shared = self._gathered.vector(key, text, run)
+        if gathered_vector is None:
             vector, is_shared = self._embed_alone(embedder, text), False
         else:
-            vector = self._accept(embedder, given, made=0 if is_shared else 1)
+            vector = self._accept(embedder, gathered_vector, made=0 if is_shared else 1)
         with self._lock:
             self._cache[key] = vector
             self._cache.move_to_end(key)

@@ -44,7 +44,7 @@ class WordPiece:
     def __init__(self, vocabulary: Mapping[str, int], special: Mapping[str, int], unknown: int):
         self._special = special
         self._characters = _Characters()
-        self._words = _Words(vocabulary, unknown)
+        self._words = _WordPieces(vocabulary, unknown)
         # Without any it matches nowhere.
         self._marked = re.compile(f"({'|'.join(map(re.escape, special)) or '(?!)'})")
 
@@ -81,7 +81,7 @@ class WordPiece:
         return spans
 
 
-class _Words(dict[str, _Pieces]):
+class _WordPieces(dict[str, _Pieces]):
     """The pieces of each word, cut once."""
 
     def __init__(self, vocabulary: Mapping[str, int], unknown: int) -> None:

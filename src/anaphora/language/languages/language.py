@@ -166,8 +166,8 @@ class _KnownLanguages:
             signs = set(text)
             for language in self._known.values():
                 if language.spaced and language.code != ENGLISH and language.letters & signs:
-                    found = len(language.letters & signs)
-                    counts[language.code] = counts.get(language.code, 0) + found
+                    sign_count = len(language.letters & signs)
+                    counts[language.code] = counts.get(language.code, 0) + sign_count
         best_code, most_words, second = "", 0, 0
         for code in sorted(counts):
             if counts[code] > most_words:
