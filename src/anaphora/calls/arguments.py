@@ -80,7 +80,7 @@ class _Kind:
 
     words: str
     fits: Callable[[Any], bool]
-    taken: Callable[[str, Any], Any] = lambda _, value: value
+    taken: Check | None = None
 
 
 class ArgumentChecks:
@@ -197,7 +197,7 @@ def _check_of(annotation: Any) -> Check | None:
     def check(name: str, value: Any) -> Any:
         for kind in kinds:
             if kind.fits(value):
-                return kind.taken(name, value)
+                return value if kind.taken is None else kind.taken(name, value)
         raise InvalidInput(name, value, f"expected {expected_kinds}")
 
     return check

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeVar
 
 from anaphora.calls.counting import Calls
@@ -119,7 +120,7 @@ class Container:
 
         home = Home.of(settings)
         user_clock = UserClock(
-            clock or (lambda: datetime.now(UTC)), settings.timezone, settings.local_zone
+            clock or partial(datetime.now, UTC), settings.timezone, settings.local_zone
         )
         registry = EmbedderRegistry(settings.home)
 
