@@ -64,7 +64,7 @@ def test_the_best_are_those_of_a_whole_scan(
     matrix = _matrix(rng, texts, spread, parts)
     scan = Scan(matrix)
     for step in range(3):
-        vector = _units(rng, 2, spread)[1] if step % 2 else matrix.view().parts[0].copy()
+        vector = _units(rng, 2, spread)[1] if step % 2 else matrix.view().first_part(0)
         every = matrix.view().best(vector).astype(np.float64)
         kept = np.flatnonzero(rng.random(texts) < rng.choice([0.1, 0.6, 1.0]))
         wanted = best_of(kept, every[kept], limit)
@@ -89,7 +89,8 @@ def test_all_that_is_close_to_several_vectors_is_found(
     matrix = _matrix(rng, texts, spread, parts)
     scan = Scan(matrix)
     for _ in range(2):
-        vectors = np.concatenate((_units(rng, 3, spread), matrix.view().parts[:2]))
+        two = matrix.view().parts[:2].astype(np.float32)
+        vectors = np.concatenate((_units(rng, 3, spread), two))
         found: dict[tuple[int, int], float] = {}
         columns = (column.tolist() for column in scan.find_pairs(vectors, closer))
         for at, text, cosine in zip(*columns, strict=True):

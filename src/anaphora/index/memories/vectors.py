@@ -284,8 +284,7 @@ class MemoryVectors:
         """The vector of a row that has one, of a long text that of its beginning."""
         vector: NDArray[np.float32]
         if (text := int(self._entry[row])) >= 0:
-            view = self._matrix.view()
-            vector = view.parts[view.starts[text]]
+            vector = self._matrix.view().first_part(text)
         else:
             batches = self._vectors.data_of(self._embedder, [self._ids[row]])
             first_part = next(part for batch in batches for part in batch)

@@ -168,8 +168,7 @@ class TurnView:
         text, ann_count = int(self._entries[row]), 0 if self._ann is None else len(self._ann.ids)
         if self._ann is not None and text < ann_count:
             return self._ann.first_part(text)
-        part: NDArray[np.float32] = self._matrix.parts[self._matrix.starts[text - ann_count]]
-        return part
+        return self._matrix.first_part(text - ann_count)
 
     def nearness(
         self, vector: NDArray[np.float32], terms: Sequence[Word], worth: float

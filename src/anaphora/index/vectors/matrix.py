@@ -1,17 +1,36 @@
 """Vectors of one embedder in memory, scanned exactly: the best cosine of each text with a query.
 
-A text is identified by a key, such as its hash; a long text has several parts.
+A text is identified by a key, such as its hash; a long text has several parts. They are kept in 16
+bits, as they are stored, and widened for each product: that changes no bit of a cosine.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.index.rows import GrowingColumn
+
+BLOCK: Final = 1_024
+"""Parts that are widened at once: they stay in the cache for the product."""
+
+Floats = NDArray[np.float32]
+Parts = NDArray[np.float16]
+
+
+@cache
+def kernels() -> Any | None:
+    """The library with products of bytes and quick widening, None where it has no wheel."""
+    try:
+        import numkong
+    except ImportError:
+        return None
+    return numkong
 
 
 def to_float16(parts: NDArray[np.float32]) -> bytes:
@@ -24,7 +43,15 @@ def from_float16(data: bytes, dimensions: int) -> NDArray[np.float32]:
 
     New vectors pass through here too, so that scores do not change when the index is reopened.
     """
-    return np.frombuffer(data, "<f2").reshape(-1, dimensions).astype(np.float32)
+    return widen(np.frombuffer(data, "<f2").reshape(-1, dimensions))
+
+
+def widen(parts: Parts) -> Floats:
+    """The same numbers in 32 bits: in NumPy that alone takes ten times as long as a product."""
+    library = kernels()
+    if library is None:
+        return parts.astype(np.float32)
+    return np.asarray(library.astype(parts, "float32"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +61,14 @@ class MatrixView:
     `more` are the parts that are not the first of their text, `owners` the texts they belong to.
     """
 
-    parts: NDArray[np.float32]
+    parts: Parts
     starts: NDArray[np.int64]
     more: NDArray[np.int64]
     owners: NDArray[np.int64]
 
     def best(self, vector: NDArray[np.float32]) -> NDArray[np.float32]:
         """The cosine of the best part of each text, shape (M,)."""
-        return self.best_parts(products(self.parts, vector))
+        return self.best_parts(multiply(self.parts, vector))
 
     def best_parts(self, similarities: NDArray[np.float32]) -> NDArray[np.float32]:
         """The greatest similarity among the parts (P,) of each text, shape (M,)."""
@@ -59,10 +86,10 @@ class MatrixView:
         if len(texts) > len(self.starts) // 4:
             return self.best(vector)[texts]
         if len(self.starts) == len(self.parts):
-            return products(self.parts[self.starts[texts]], vector)
+            return multiply(self.parts[self.starts[texts]], vector)
         rows, begins = self.parts_of(texts)
         best_similarities: NDArray[np.float32] = np.maximum.reduceat(
-            products(self.parts[rows], vector), begins
+            multiply(self.parts[rows], vector), begins
         )
         return best_similarities
 
@@ -71,13 +98,17 @@ class MatrixView:
         rows, begins = self.parts_of(others)
         first_parts = np.repeat(self.starts[texts], np.diff(begins, append=len(rows)))
         best_similarities: NDArray[np.float32] = np.maximum.reduceat(
-            products(self.parts[rows], self.parts[first_parts]), begins
+            products(widen(self.parts[rows]), widen(self.parts[first_parts])), begins
         )
         return best_similarities
 
     def each(self, vector: NDArray[np.float32], text: int) -> NDArray[np.float32]:
         """The cosine of each part of one text, in the order of the text."""
-        return products(self.parts[self.parts_of(np.array([text], np.int64))[0]], vector)
+        return multiply(self.parts[self.parts_of(np.array([text], np.int64))[0]], vector)
+
+    def first_part(self, text: int) -> Floats:
+        """The vector of a text, of a long one that of its beginning."""
+        return widen(self.parts[self.starts[text]])
 
     def parts_of(self, texts: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The rows of these texts' parts, one text after another, and where each text begins."""
@@ -97,12 +128,21 @@ def products(parts: NDArray[np.float32], vectors: NDArray[np.float32]) -> NDArra
     return dots
 
 
+def multiply(parts: Parts, vector: Floats) -> Floats:
+    """The product of each of many parts (P, dimensions) with one vector, shape (P,)."""
+    similarities = np.empty(len(parts), np.float32)
+    for start in range(0, len(parts), BLOCK):
+        block = parts[start : start + BLOCK]
+        similarities[start : start + BLOCK] = products(widen(block), vector)
+    return similarities
+
+
 class Matrix:
     """A growing set of texts' vectors. Earlier views stay valid while it grows."""
 
     def __init__(self, dimensions: int) -> None:
         self.dimensions = dimensions
-        self._parts = GrowingColumn(np.float32, width=dimensions)
+        self._parts = GrowingColumn(np.float16, width=dimensions)
         self._starts = GrowingColumn()
         self._more = GrowingColumn()
         self._owners = GrowingColumn()
@@ -128,7 +168,6 @@ class Matrix:
 
         `data` is their stored vectors one after another, `counts` (n,) how many each text has.
         """
-        # Converted while they are copied into the column: no second copy in 32 bits.
         rows = np.frombuffer(data, "<f2").reshape(-1, self.dimensions)
         part_count, first_text = len(self._parts), len(self._starts)
         self._parts.add(rows)

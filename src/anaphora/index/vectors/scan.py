@@ -1,7 +1,7 @@
 """The exact scan of vectors in memory, which reads no more of them than necessary.
 
 Cosines are bit for bit those of a scan of all vectors. Of a large matrix each number is also stored
-as a byte: from a quarter of the memory come an approximate cosine of every part, and how far it can
+as a byte: from half of the memory come an approximate cosine of every part, and how far it can
 be from the exact one. Exact ones are computed for the parts that could be among the best.
 
 The bound, for x ≈ x' and q ≈ q': |x·q - x'·q'| ≤ |x - x'| |q| + |x'| |q - q'|, by Cauchy-Schwarz.
@@ -10,14 +10,23 @@ The bound, for x ≈ x' and q ≈ q': |x·q - x'·q'| ≤ |x - x'| |q| + |x'| |q
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.index.rows import GrowingColumn
-from anaphora.index.vectors.matrix import Matrix, Nearest, best_of, products
+from anaphora.index.vectors.matrix import (
+    BLOCK,
+    Floats,
+    Matrix,
+    Nearest,
+    Parts,
+    best_of,
+    kernels,
+    products,
+    widen,
+)
 
 WORTH: Final = 4_096
 """From so many products (of parts and vectors) codes save more than they cost."""
@@ -30,22 +39,11 @@ FEW: Final = 1_024
 
 _SUMS: Final = 1 << 20
 _PAIRS: Final = 512
+_GROUPS: Final = 16
 _MOST: Final = 127
 _LEAST_SCALE: Final = np.float32(1e-12)
 # The most that float32 arithmetic around the integers can add.
 _ROUNDING: Final = 1e-5
-
-Floats = NDArray[np.float32]
-
-
-@cache
-def _kernels() -> Any | None:
-    """The library with the integer product; without it (no wheel) all parts are multiplied out."""
-    try:
-        import numkong
-    except ImportError:
-        return None
-    return numkong
 
 
 class Scan:
@@ -72,9 +70,12 @@ class Scan:
             cosines, error = cosines if every else cosines[texts], float(blocks[0][1][0])
             if not error:
                 return best_of(rows, cosines.astype(np.float64), limit)
-            cut_index = len(texts) - limit
-            # A text among the best is at least as near as number `limit`, less the error of both.
-            least_cosine = np.partition(cosines, cut_index)[cut_index] - 2.0 * error
+            # The best of each of many groups: number `limit` of all is at least as near as theirs,
+            # which are found in a tenth of the time.
+            groups = min(len(texts), _GROUPS * limit)
+            tops = cosines[: len(texts) // groups * groups].reshape(-1, groups).max(axis=0)
+            # A text among the best is at least as near as that, less the error of both.
+            least_cosine = np.partition(tops, -limit)[-limit] - 2.0 * error
             rows = np.flatnonzero(cosines >= least_cosine)
         return best_of(rows, view.some(vector, texts[rows]).astype(np.float64), limit)
 
@@ -90,7 +91,7 @@ class Scan:
             # In steps: the vectors gathered for the product stay in the cache.
             for step in range(0, len(places), _PAIRS):
                 rows, at = np.divmod(places[step : step + _PAIRS], len(vectors))
-                exact_cosines = products(view.parts[start + rows], vectors[at])
+                exact_cosines = products(widen(view.parts[start + rows]), vectors[at])
                 is_close = exact_cosines >= closer
                 texts = np.searchsorted(view.starts, start + rows[is_close], side="right") - 1
                 pairs.append((at[is_close], texts, exact_cosines[is_close]))
@@ -98,35 +99,36 @@ class Scan:
         at, texts, exact_cosines = map(np.concatenate, zip(*pairs, strict=True))
         return at, texts, exact_cosines
 
-    def _estimate(self, vectors: Floats, parts: Floats) -> Iterator[tuple[Floats, Floats]]:
+    def _estimate(self, vectors: Floats, parts: Parts) -> Iterator[tuple[Floats, Floats]]:
         """Cosines (p, n) of parts and vectors, of some parts after another, and how far those of
         each vector (n,) can be from the exact ones (0: these are)."""
         coded_count, step = self._code_some(parts, len(vectors)), max(1, _SUMS // len(vectors))
         if coded_count:
             codes, scales, apart, _ = _encode(vectors)
             errors: Floats = self._apart * _measure(vectors) + self._longest * apart
-            kernels: Any = _kernels()
-            packed = kernels.dots_pack(codes)
+            library: Any = kernels()
+            packed = library.dots_pack(codes)
             for start in range(0, coded_count, step):
                 block = self._codes.view()[start : start + step]
                 if len(vectors) == 1:
-                    sums = kernels.cdist(block, codes, metric="dot", out_dtype="float32")
+                    sums = library.cdist(block, codes, metric="dot", out_dtype="float32")
                 else:
-                    sums = kernels.dots_packed(block, packed)
+                    sums = library.dots_packed(block, packed)
                 part_scales = self._scales.view()[start : start + step, None]
                 cosines = np.multiply(sums, part_scales, dtype=np.float32)
                 cosines *= scales
                 yield cosines, errors + np.float32(_ROUNDING)
+        step = min(step, BLOCK)
         for start in range(coded_count, len(parts), step):
-            newer = parts[start : start + step, None]
-            yield products(newer, vectors), np.zeros(len(vectors), np.float32)
+            newer = widen(parts[start : start + step])
+            yield products(newer[:, None], vectors), np.zeros(len(vectors), np.float32)
 
-    def _code_some(self, parts: Floats, queries: int) -> int:
+    def _code_some(self, parts: Parts, queries: int) -> int:
         """Give codes to some of the parts without: one query does not wait for all. The number of
         parts that have codes."""
         newer = parts[len(self._codes) :][:STEP]
-        if len(newer) and len(parts) * queries >= WORTH and _kernels() is not None:
-            codes, scales, apart, lengths = _encode(newer)
+        if len(newer) and len(parts) * queries >= WORTH and kernels() is not None:
+            codes, scales, apart, lengths = _encode(widen(newer))
             self._codes.reserve(len(parts))
             self._codes.add(codes)
             self._scales.add(scales)
