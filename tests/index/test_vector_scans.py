@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tracemalloc
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
@@ -106,6 +107,33 @@ def test_all_that_is_close_to_several_vectors_is_found(
             [f"more{n}".encode() for n in range(40)],
             [to_float16(r[None]) for r in _units(rng, 40, spread)],
         )
+
+
+@pytest.mark.usefixtures("_small_is_big")
+def test_questions_that_wait_are_scanned_with_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One product serves them all; each gets its exact best, also of texts that came meanwhile."""
+    rng = np.random.default_rng(3)
+    matrix = _matrix(rng, 300, 1.0, 3)
+    scan, vectors, scanned = Scan(matrix), [*_units(rng, 3, 1.0)], list[int]()
+    estimate = Scan._estimate
+
+    def counted(self: Scan, asked: Floats, parts: NDArray[np.float16]) -> object:
+        scanned.append(len(asked))
+        return estimate(self, asked, parts)
+
+    monkeypatch.setattr(Scan, "_estimate", counted)
+    with ExitStack() as waiting:
+        for vector in vectors:
+            waiting.enter_context(scan.waiting(vector))
+        for products in ([3], [3, 1, 1, 1]):
+            every = np.arange(len(matrix))
+            for vector in vectors:
+                wanted = best_of(every, matrix.view().best(vector).astype(np.float64), 5)
+                found = scan.find_nearest(vector, every, 5, every=True)
+                assert found.rows.tolist() == wanted.rows.tolist()
+                assert found.cosines.tolist() == wanted.cosines.tolist()
+            assert scanned == products
+            matrix.add([b"newer"], [to_float16(vectors[0][None])])
 
 
 def test_a_vector_takes_little_memory_and_loses_nothing() -> None:

@@ -8,7 +8,7 @@ torn at any time.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from datetime import datetime
 from pathlib import Path
 from threading import Event
@@ -245,7 +245,9 @@ class MemoryIndex:
 
         `version` is a number that the database had in this call: with it nothing is new.
         """
-        return self._answer(lambda: self._state.candidates(query, self._life.seq), version)
+        vector = query.vector
+        with nullcontext() if vector is None else self._state.vectors.waiting(vector):
+            return self._answer(lambda: self._state.candidates(query, self._life.seq), version)
 
     def readings_of(self, record_ids: Sequence[str]) -> list[str]:
         """What was read of each memory (`keep_reading`), "" where that is not on disk."""

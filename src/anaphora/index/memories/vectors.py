@@ -7,6 +7,7 @@ answer joins both. Without LanceDB everything is scanned, even beyond the cap.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -61,7 +62,10 @@ class _Located:
 
 
 class MemoryVectors:
-    """The vectors of one namespace's memories. One thread at a time, but for `write_ann`."""
+    """The vectors of one namespace's memories.
+
+    One thread at a time, but for `write_ann` and `waiting`.
+    """
 
     def __init__(
         self,
@@ -233,6 +237,10 @@ class MemoryVectors:
         return self._located
 
     # Answers.
+
+    def waiting(self, vector: NDArray[np.float32]) -> AbstractContextManager[None]:
+        """While a thread waits for its turn, another one's scan may take its vector along."""
+        return self._scan.waiting(vector)
 
     def nearest(self, vector: NDArray[np.float32], keep: NDArray[np.bool_], limit: int) -> Nearest:
         """The `limit` rows of `keep` (N,) that are nearest to a unit vector."""
