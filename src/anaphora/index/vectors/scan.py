@@ -52,7 +52,7 @@ _ROUNDING: Final = 1e-5
 
 
 @dataclass(slots=True, eq=False)
-class _Question:
+class _WaitingVector:
     """A vector, and about its cosines with all parts once they are known; `error` as they have."""
 
     vector: Floats
@@ -69,17 +69,17 @@ class Scan:
         self._scales = GrowingColumn(np.float32)
         # The greatest distance of decoded codes from their parts, and their greatest length.
         self._apart = self._longest = 0.0
-        self._questions: dict[int, _Question] = {}
+        self._waiting: dict[int, _WaitingVector] = {}
 
     @contextmanager
     def waiting(self, vector: Floats) -> Iterator[None]:
         """While a thread waits for its turn, the scan of another one may take its vector along."""
-        self._questions[id(vector)] = _Question(vector)
+        self._waiting[id(vector)] = _WaitingVector(vector)
         try:
             yield
         finally:
             # Threads that ask the same have one vector.
-            self._questions.pop(id(vector), None)
+            self._waiting.pop(id(vector), None)
 
     def find_nearest(
         self, vector: Floats, texts: NDArray[np.int64], limit: int, *, every: bool = False
@@ -126,21 +126,21 @@ class Scan:
 
     def _estimate_one(self, vector: Floats, parts: Parts) -> tuple[Floats, float]:
         """As `_estimate`, for one vector, by one product with those that wait."""
-        question = self._questions.get(id(vector)) or _Question(vector)
-        if question.cosines is None or len(question.cosines) != len(parts):
+        leader = self._waiting.get(id(vector)) or _WaitingVector(vector)
+        if leader.cosines is None or len(leader.cosines) != len(parts):
             # Other threads come and go meanwhile: a list of them is made in one step.
-            others = [
-                other
-                for other in list(self._questions.values())
-                if other is not question and other.cosines is None
+            unscanned = [
+                member
+                for member in list(self._waiting.values())
+                if member is not leader and member.cosines is None
             ]
-            asked = [question, *others[: TOGETHER - 1]]
-            blocks = list(self._estimate(np.stack([each.vector for each in asked]), parts))
-            for at, each in enumerate(asked):
-                each.error = float(blocks[0][1][at])
-                each.cosines = np.concatenate([block[:, at] for block, _ in blocks])
-        assert question.cosines is not None
-        return question.cosines, question.error
+            group = [leader, *unscanned[: TOGETHER - 1]]
+            blocks = list(self._estimate(np.stack([member.vector for member in group]), parts))
+            for at, member in enumerate(group):
+                member.error = float(blocks[0][1][at])
+                member.cosines = np.concatenate([block[:, at] for block, _ in blocks])
+        assert leader.cosines is not None
+        return leader.cosines, leader.error
 
     def _estimate(self, vectors: Floats, parts: Parts) -> Iterator[tuple[Floats, Floats]]:
         """Cosines (p, n) of parts and vectors, of some parts after another, and how far those of
