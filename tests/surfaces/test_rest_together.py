@@ -164,7 +164,7 @@ def test_questions_at_once_have_the_answers_of_questions_alone(home: Path, clock
 @pytest.mark.promise("server.together")
 def test_a_question_of_several_at_once_is_embedded_once(home: Path, clock: Clock) -> None:
     """Whoever asks the same meanwhile waits for the first, however it is spelt."""
-    spelt = ("Who keeps BEES", "who keeps bees", "who  keeps bees", "Who keeps bees")
+    spelt = ("Who keeps BEES", "who keeps bees", "who KEEPS bees", "Who keeps bees")
     model, told = Gathering(len(spelt)), list[str]()
     with Memory.open(home, clock=clock, embedder=model) as memory:
         memory.on("cache", lambda event: told.append(event.type))

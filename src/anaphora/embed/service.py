@@ -12,7 +12,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
@@ -206,6 +206,8 @@ class EmbedderService:
         """How many query vectors are cached at most."""
         # Under the embedder's word pieces, so that every spelling of a question finds it.
         self._cache: OrderedDict[Hashable, Vector] = OrderedDict()
+        # The same question is not read again for its word pieces.
+        self._key_of = lru_cache(cache_size)(_call_guarded)
         self._on_cache = on_cache
         self._registry = registry or EmbedderRegistry(None)
         self._is_calibrated = False
@@ -286,7 +288,7 @@ class EmbedderService:
         """
         embedder, question = self._wait_for_embedder(timeout), without_final_marks(text)
         if self.cache_size:
-            key = _call_guarded(embedder.query_key, question)
+            key = self._key_of(embedder.query_key, question)
             vector, is_known = self._find_cached(key), True
             if vector is None:
                 once = partial(self._embed_once, embedder, question, key)
