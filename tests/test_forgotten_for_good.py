@@ -7,9 +7,13 @@ from __future__ import annotations
 
 import os
 import random
+import sqlite3
+import subprocess
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+from tests.commands import python
 from tests.killed_forgetting import killed_forgets
 from tests.surfaces.rest_desk import in_namespace, served
 from tests.sync.devices import devices
@@ -40,6 +44,62 @@ def test_kills_bring_nothing_back(tmp_path: Path) -> None:
     tally = killed_forgets(tmp_path, acknowledged=12, chance=random.Random(7))
     assert tally.acknowledged >= 12
     assert not tally.back
+
+
+_DIES = """
+import os, signal, sys
+from anaphora import Memory
+memory = Memory.open(sys.argv[1], embedder="hashing", warm=False)
+memory.forget(sys.argv[2], clean=False)
+print([hit.id for hit in memory.recall("doctor Xanthopoulos").hits], memory.stats().cleaning_due)
+sys.stdout.flush()
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def _holding(home: Path, words: bytes) -> list[Path]:
+    return [file for file in home.rglob("*") if file.is_file() and words in file.read_bytes()]
+
+
+@pytest.mark.promise("forget.final")
+def test_who_does_not_wait_has_clean_files_behind(tmp_path: Path) -> None:
+    """The memory is gone at once, its words from every file when `ready` says so."""
+    with memory_at(tmp_path / "home") as memory:
+        memory.remember("Mara likes tea.")
+        mara = memory.remember("Mara sees doctor Xanthopoulos on Friday.").id
+        memory.ready()
+        assert memory.forget(mara, clean=False).ids == (mara,)
+        assert mara not in [hit.id for hit in memory.recall("doctor Xanthopoulos")]
+        assert memory.ready()
+        assert memory.stats().cleaning_due == 0
+        assert not _holding(tmp_path, b"anthopoulos")
+
+
+@pytest.mark.promise("forget.final")
+@pytest.mark.parametrize("finishes", ["ready", "forget"])
+def test_cleaning_survives_a_kill(tmp_path: Path, finishes: str) -> None:
+    """While another program reads, nothing can be cut; then the process dies."""
+    home = tmp_path / "home"
+    with memory_at(home) as memory:
+        ids = [memory.remember(f"Tea number {number} is green.").id for number in range(40)]
+        mara = memory.remember("Mara sees doctor Xanthopoulos on Friday.").id
+        memory.ready()
+    with closing(sqlite3.connect(home / "anaphora.db", isolation_level=None)) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM record").fetchone()
+        died = subprocess.run(
+            [*python(), "-c", _DIES, str(home), mara], capture_output=True, text=True, check=False
+        )
+        assert died.stdout.split() == ["[]", "1"], died.stderr
+        assert _holding(home, b"anthopoulos")
+    with memory_at(home) as memory:
+        assert memory.stats().cleaning_due == 1
+        if finishes == "ready":
+            assert memory.ready()
+        else:
+            memory.forget(ids[0])
+        assert memory.stats().cleaning_due == 0
+        assert not _holding(home, b"anthopoulos")
 
 
 @pytest.mark.promise("forget.final")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from anaphora import AsyncMemory, Memory
-from anaphora.calls.operation import local_members, operations_of, public_members
+from anaphora.calls.operation import IN_PROCESS, local_members, operations_of, public_members
 from anaphora.client.memory import RemoteMemory
 from anaphora.errors import InvalidInput
 from anaphora.surfaces.mcp_server.tools import all_tools
@@ -81,7 +81,7 @@ def test_a_route_has_the_parameters_of_its_call(tmp_path: Path) -> None:
         asked = {
             http.renamed.get(parameter, parameter): one
             for parameter, one in described.parameters.items()
-            if parameter not in {"embed", "progress", *http.folders}
+            if parameter not in {*IN_PROCESS, *http.folders}
         }
         assert members.keys() == asked.keys(), name
         for parameter, one in asked.items():

@@ -143,7 +143,7 @@ def _forget_softly(memory: Memory, _: Path) -> None:
 
 
 def _wait_little() -> None:
-    sqlite._CUT_MILLISECONDS = 20
+    sqlite._CUT_SECONDS = 0.02
 
 
 WORKS: dict[str, Work] = {

@@ -396,6 +396,7 @@ class AsyncMemory:
         filters: Mapping[str, Any] | None = None,
         soft: bool = False,
         undoable: bool = False,
+        clean: bool = True,
         dry_run: bool = False,
     ) -> Forgotten:
         """As `Memory.forget`."""

@@ -291,6 +291,7 @@ class LastingMemories(NamespaceView):
         filters: Mapping[str, Any] | None = None,
         soft: bool = False,
         undoable: bool = False,
+        clean: bool = True,
         dry_run: bool = False,
     ) -> Forgotten:
         """Forget a memory, note or document, or memories that `filters` find.
@@ -301,7 +302,10 @@ class LastingMemories(NamespaceView):
         or full name of theirs: turns, memories, notes, sections, gaps, traces. `soft` keeps the
         history and only takes it out of recall. `undoable` hides memories at once and erases them
         after a day, unless `undo_forget` brings them back: who needs the words gone now must not
-        use it. `dry_run` tells what would go, and changes nothing. Raises `NotFound` for an `id`
+        use it. Without `clean` the call answers when memories, and their words in the index, are
+        gone; that no byte of them is left in a file follows behind it, in the next process where
+        this one ends before: `Stats.cleaning_due` counts it, `ready` waits for it.
+        `dry_run` tells what would go, and changes nothing. Raises `NotFound` for an `id`
         that is not there (filters that find nothing forget nothing), `InvalidInput` unless exactly
         one of `id` and `filters` is given.
         """
@@ -312,7 +316,9 @@ class LastingMemories(NamespaceView):
             if dry_run:
                 return forget_any(services, id, filters, dry_run=True)
             erase_due(services)
-            forgotten_records = forget_any(services, id, filters, soft=soft or undoable)
+            forgotten_records = forget_any(
+                services, id, filters, soft=soft or undoable, clean=clean
+            )
             if undoable and not soft:
                 services.jobs.erase_later(forgotten_records.ids)
             return forgotten_records

@@ -36,7 +36,7 @@ that the call concerns the whole home, or what lies outside it."""
 _DESCRIPTION: Final = "operation"
 _LOCAL: Final = "local"
 _IN_PATH: Final = re.compile(r"\{(\w+)\}")
-IN_PROCESS: Final = frozenset(("embed", "progress", "on_step"))
+IN_PROCESS: Final = frozenset(("embed", "progress", "on_step", "clean"))
 """Parameters that no request has: a server makes vectors when they are needed."""
 
 

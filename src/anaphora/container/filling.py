@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from anaphora.calls.limits import part_of_time, wait_within
 from anaphora.calls.progress import Progress, labelled
+from anaphora.container.forgetting import clean_due
 from anaphora.errors import AnaphoraError
 from anaphora.index.backlog import IN_CALL
 from anaphora.index.maintenance import Background
@@ -132,7 +133,8 @@ def wait_until_ready(services: NamespaceServices, timeout: float | None) -> bool
         *more,
     )
     is_indexed = all(index.wait(timeout) for index in indexes)
-    return services.finish_links(timeout) and is_indexed
+    is_clean = clean_due(services.container)
+    return services.finish_links(timeout) and is_indexed and is_clean
 
 
 def _is_reader_ready(reader: ReaderService | None, timeout: float | None) -> bool:

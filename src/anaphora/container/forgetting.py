@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from anaphora.errors import NotFound
 
 if TYPE_CHECKING:
+    from anaphora.container.home import Container
     from anaphora.container.namespace import NamespaceServices
     from anaphora.values.memories import Forgotten
 
@@ -19,18 +20,23 @@ def forget_any(
     filters: Mapping[str, Any] | None,
     *,
     soft: bool = False,
+    clean: bool = True,
     dry_run: bool = False,
 ) -> Forgotten:
     """Forget memories, or one record of a feature: their ids look alike; see `Memory.forget`."""
     forgotten_records = services.memory.eraser.forget(
-        record_id, filters=filters, soft=soft, dry_run=dry_run
+        record_id, filters=filters, soft=soft, clean=clean, dry_run=dry_run
     )
     if dry_run and (forgotten_records.count or record_id is None):
         return forgotten_records
     if forgotten_records.count and not soft:
         services.jobs.cancel_erasures(frozenset(forgotten_records.ids))
+        if not clean:
+            services.container.clean_in_background()
+            return forgotten_records
         # The words must leave the index's files too, before this returns.
         services.memory.index.purge()
+        clean_due(services.container)
     # A memory that was softly forgotten before is still there.
     if not forgotten_records.count and record_id and not services.memory.records.many([record_id]):
         forgotten_records = _forget_of_feature(services, record_id, soft=soft, dry_run=dry_run)
@@ -47,6 +53,21 @@ def _forget_of_feature(
         if forgotten_records is not None:
             return forgotten_records
     raise NotFound("memory", record_id)
+
+
+def clean_due(container: Container) -> bool:
+    """Let the words leave the files of which a forgetting did not wait for that; whether they did.
+
+    Those of an earlier process may lie in the index of any namespace.
+    """
+
+    def purge() -> None:
+        for name in container.namespaces():
+            services = container.own(name)
+            services.memory.index.purge()
+            services.after_removal()
+
+    return container.truth.clean(purge)
 
 
 def erase_due(services: NamespaceServices) -> int:

@@ -17,7 +17,8 @@ from anaphora.calls.counting import Calls
 from anaphora.calls.progress import Progress, prefixed
 from anaphora.container.feature import registered
 from anaphora.container.namespace import NamespaceServices
-from anaphora.errors import Closed, Locked, StoreError
+from anaphora.errors import AnaphoraError, Closed, Locked, StoreError
+from anaphora.index.maintenance import Background
 from anaphora.language.names import standing_form
 from anaphora.settings import Settings, remember_embedder
 from anaphora.system.zones import UserClock
@@ -82,6 +83,7 @@ class Container:
     handlers: dict[str, list[Handler]]
     calls: Calls = field(default_factory=Calls)
     closers: list[Callable[[], object]] = field(default_factory=list)
+    cleaning: Background = field(default_factory=partial(Background, "anaphora-cleaning"))
     _shared: dict[type, Any] = field(default_factory=dict)
     _open: dict[str, NamespaceServices] = field(default_factory=dict)
     _standing: dict[str, NamespaceServices] = field(default_factory=dict)
@@ -204,6 +206,19 @@ class Container:
         from anaphora.ingest.judging import bundled_judge
 
         return bundled_judge()
+
+    def clean_in_background(self) -> None:
+        """Begin to let words leave the files of which a forgetting did not wait for that."""
+        from anaphora.container.forgetting import clean_due
+
+        def clean() -> None:
+            # What cannot be done now stays due.
+            with suppress(AnaphoraError):
+                while self.truth.uncleaned() and not self.cleaning.stopping.is_set():
+                    if not clean_due(self):
+                        break
+
+        self.cleaning.begin(clean)
 
     def shared(self, kind: type[SharedT], make: Callable[[], SharedT]) -> SharedT:
         """What a feature shares among the namespaces of a home, made once; closed with the home."""
@@ -351,6 +366,7 @@ class Container:
         # What works in the background for this home ends first.
         while self.closers:
             self.closers.pop()()
+        self.cleaning.stop()
         if not self.calls.finish(seconds):
             _log.warning("closing a memory while calls to it are still under way")
         with self._lock:

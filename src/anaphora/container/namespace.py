@@ -328,6 +328,7 @@ class NamespaceServices:
         def link() -> None:
             if not self._opening.stopping.wait(_OPENING):
                 self.link_in_background()
+                self.container.clean_in_background()
 
         self._opening.begin(link)
 

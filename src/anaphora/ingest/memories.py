@@ -43,6 +43,7 @@ from anaphora.values.memories import (
 if TYPE_CHECKING:
     from anaphora.embed.service import EmbedderService
     from anaphora.rank.pairs import JudgePairs
+    from anaphora.store.db.engine import Scrubbing
     from anaphora.store.records.forgetting import ForgottenRecords
     from anaphora.store.records.rows import RecordLink
     from anaphora.store.records.rules import MemoryDraft, PutResult
@@ -439,11 +440,13 @@ class MemoryEraser:
         *,
         filters: Mapping[str, Any] | None = None,
         soft: bool = False,
+        clean: bool = True,
         dry_run: bool = False,
     ) -> Forgotten:
         """Forget one memory, or all that `filters` let through, in history too.
 
-        With `dry_run` nothing is changed: what would go is told. An id that is not there forgets
+        Without `clean` the words stay in the database's files until that is cleaned. With `dry_run`
+        nothing is changed: what would go is told. An id that is not there forgets
         nothing. Raises InvalidInput unless exactly one of the two is given and the filters say
         something, FilterError for a bad one, StoreError and its kinds when truth cannot be written.
         """
@@ -459,7 +462,8 @@ class MemoryEraser:
             raise InvalidInput("filters", filters, "expected an id or filters")
         keep = self._records.resolved(Filter() if filters is None else parse(filters))
         ids = [record_id] if record_id is not None else self._find_matching(keep)
-        with self._records.change(scrub=not (soft or dry_run)) as work:
+        scrub: Scrubbing = True if clean else "later"
+        with self._records.change(scrub=False if soft or dry_run else scrub) as work:
             # What a filter found may have changed since.
             still = [
                 candidate_id

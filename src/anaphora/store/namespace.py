@@ -18,7 +18,7 @@ from anaphora.store.db.table import Table
 from anaphora.store.db.tables import TOMBSTONE
 
 if TYPE_CHECKING:
-    from anaphora.store.db.engine import Database, Write
+    from anaphora.store.db.engine import Database, Scrubbing, Write
     from anaphora.store.db.statements import Where
 
 Row = dict[str, Any]
@@ -86,7 +86,7 @@ class NamespaceReader(_NamespaceRows):
         return self.truth.version(self.namespace)
 
     @contextmanager
-    def _writing(self, *, scrub: bool = False) -> Iterator[Write]:
+    def _writing(self, *, scrub: Scrubbing = False) -> Iterator[Write]:
         """A write transaction, kept compared or not.
 
         When it ends, everything is on the disk. `ReadOnly`, `DiskFull` or `StoreError` when the
@@ -98,7 +98,7 @@ class NamespaceReader(_NamespaceRows):
             yield write
 
     @contextmanager
-    def _write(self, *, scrub: bool = False) -> Iterator[Write]:
+    def _write(self, *, scrub: Scrubbing = False) -> Iterator[Write]:
         """The same, where what is written shows no other form: rows are not looked at first."""
         with self.truth.write(self.namespace, scrub=scrub) as write:
             # Within the transaction: from here on no conversion can begin to change rows.

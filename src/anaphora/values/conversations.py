@@ -409,7 +409,8 @@ class Stats:
     `files` and `sections` are those of its projects, `sections_pending` lack a vector.
     `memories` are those that hold now, `notes` the current observations and diary entries,
     `documents` those that nothing has replaced, `gaps` the open ones, `jobs` what waits to run.
-    `links_due` are statements that are still to be compared with earlier ones.
+    `links_due` are statements that are still to be compared with earlier ones, `cleaning_due`
+    forgettings whose words are still to leave the files of the home.
     """
 
     home: str
@@ -432,6 +433,7 @@ class Stats:
     jobs: int = 0
     traces: int = 0
     links_due: int = 0
+    cleaning_due: int = 0
 
 
 @dataclass(frozen=True, slots=True)

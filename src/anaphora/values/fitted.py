@@ -20,7 +20,10 @@ FILE: Final = Path(__file__).with_suffix(".json")
 def _read() -> dict[str, dict[str, Any]]:
     numbers: dict[str, dict[str, Any]] = json.loads(FILE.read_text("utf-8"))
     return {
-        part: {name: tuple(one) if isinstance(one, list) else one for name, one in named.items()}
+        part: {
+            name: tuple(number) if isinstance(number, list) else number
+            for name, number in named.items()
+        }
         for part, named in numbers.items()
     }
 

@@ -172,6 +172,7 @@ def stats(services: NamespaceServices) -> Stats:
         memories=services.memory.vectors.current(),
         embedder=embedder.name,
         links_due=services.links.count_due(),
+        cleaning_due=services.truth.uncleaned(),
         bytes={
             "threads": _size(services.conversation.threads.directory),
             "truth": sum(_size(path) for path in settings.home.glob("anaphora.db*")),

@@ -17,7 +17,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 from weakref import WeakSet
 
 from anaphora.errors import AnaphoraError, Closed, InvalidInput, Locked, StoreError
@@ -62,7 +62,12 @@ _ERASURES: Final = ""
 """The head that counts erased namespaces. No namespace has this name."""
 _LINKINGS: Final = "/links"
 """The head that counts changes of links, in all namespaces. No namespace has this name either."""
-_COUNTERS: Final = frozenset((_ERASURES, _LINKINGS))
+# Count forgettings that left words in the files, and those after which the files were cleaned.
+_FORGETTINGS: Final = "/forgettings"
+_CLEANINGS: Final = "/cleanings"
+_COUNTERS: Final = frozenset((_ERASURES, _LINKINGS, _FORGETTINGS, _CLEANINGS))
+Scrubbing: TypeAlias = bool | Literal["later"]
+"""Whether the files are scrubbed of what a write removes: with it, or once `clean` is called."""
 
 
 @dataclass(slots=True)
@@ -96,8 +101,13 @@ class Write:
 
     def count_linking(self) -> None:
         """Count a change of links, which takes no number: followers need not read anything."""
-        count, _ = statements.lock(self.connection, _LINKINGS)
-        statements.advance(self.connection, _LINKINGS, count + 1)
+        self.count(_LINKINGS)
+
+    def count(self, counter: str) -> int:
+        """Add one to a counter of the database; what it is then."""
+        count, _ = statements.lock(self.connection, counter)
+        statements.advance(self.connection, counter, count + 1)
+        return count + 1
 
     @property
     def changed(self) -> bool:
@@ -142,6 +152,8 @@ class Database:
         self._is_made = False
         self._reader: sqlite.SqliteReader | None = None
         self._searched: sqlite.SearchedFile | None = None
+        self._owed: dict[int, set[bytes]] = {}
+        """The traces of this process's own forgettings that are not cleaned yet, by number."""
         self._closed = False
         self._process = os.getpid()
         self.clock: Callable[[], datetime] = lambda: datetime.now(UTC)
@@ -174,19 +186,20 @@ class Database:
 
     @contextmanager
     def write(
-        self, namespace: str, *, scrub: bool = False, patience: float = BUSY_SECONDS
+        self, namespace: str, *, scrub: Scrubbing = False, patience: float = BUSY_SECONDS
     ) -> Iterator[Write]:
         """A transaction that holds the namespace's head counter until it ends.
 
-        So the order of sequence numbers is the order of commits. When it returns, the change is
-        on the disk; when the body raises, nothing of it is, and no number is lost. `ReadOnly`,
+        So the order of sequence numbers is the order of commits. When it returns, the change is on
+        the disk; when the body raises, nothing of it is, and no number is lost. `ReadOnly`,
         `DiskFull` or `StoreError` when the database refuses, and `StoreError` where its file was
         deleted or replaced while it was open. With `scrub` the files are scrubbed, too, which syncs
-        them: the commit leaves that to it. It waits `patience` seconds for other writers of a file,
-        then raises `Locked`.
+        them: the commit leaves that to it; "later" counts that `clean` is due. It waits `patience`
+        seconds for other writers of a file, then raises `Locked`.
         """
         with self._turn(patience), ExitStack() as stack:
-            change = self._begin(stack, namespace, synced=not scrub, patience=patience)
+            is_later = scrub == "later" and self.path is not None
+            change = self._begin(stack, namespace, synced=is_later or not scrub, patience=patience)
             if scrub and self.path is not None:
                 # Before anything is removed: where no more files can be opened, nothing is.
                 self._searchable(self.path)
@@ -194,8 +207,33 @@ class Database:
             yield change
             if change.changed:
                 statements.advance(change.connection, namespace, change.seq)
-        if scrub and change.changed:
+                if is_later:
+                    self._owed[change.count(_FORGETTINGS)] = change.traces or set()
+        if scrub and change.changed and not is_later:
             change.is_clean = self.scrub(change.traces or ())
+
+    def uncleaned(self) -> int:
+        """How many forgettings left their words in the files, until `clean` is called."""
+        return self.version(_FORGETTINGS) - self.version(_CLEANINGS)
+
+    def clean(self, also: Callable[[], object]) -> bool:
+        """Scrub the files of what forgetting left there, and do what `also` belongs to it.
+
+        Whether that was possible: else it stays due, also where this process ends meanwhile. Of
+        what another process forgot no traces are known: then the file is written anew.
+        """
+        upto, done = self.version(_FORGETTINGS), self.version(_CLEANINGS)
+        due = range(done + 1, upto + 1)
+        traces = set[bytes]().union(*(self._owed.get(number, ()) for number in due))
+        if due and not self.scrub(traces, anew=not self._owed.keys() >= set(due)):
+            return False
+        if due:
+            also()
+            with self._turn(), self._transaction("write") as write:
+                cleaned, _ = statements.lock(write, _CLEANINGS)
+                statements.advance(write, _CLEANINGS, max(cleaned, upto))
+            self._owed = {number: of_own for number, of_own in self._owed.items() if number > upto}
+        return True
 
     def erase(self, namespace: str) -> None:
         """Delete every row of a namespace, its head too: it was never there. `StoreError`.

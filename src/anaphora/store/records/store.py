@@ -41,7 +41,7 @@ from anaphora.store.records.rows import (
 from anaphora.values.memories import MemoryRecord, Page
 
 if TYPE_CHECKING:
-    from anaphora.store.db.engine import Database
+    from anaphora.store.db.engine import Database, Scrubbing
     from anaphora.store.records.transaction import RecordTransaction
 
 ValueT = TypeVar("ValueT")
@@ -122,13 +122,14 @@ class RecordReader(NamespaceReader, Generic[ValueT]):
         self._holds_any: tuple[int, bool] = (-1, False)
 
     @contextmanager
-    def change(self, kind: str = "", *, scrub: bool = False) -> Iterator[RecordTransaction]:
+    def change(self, kind: str = "", *, scrub: Scrubbing = False) -> Iterator[RecordTransaction]:
         """One write transaction on the records of a kind, the first by default.
 
         What was done in it is kept whole or not. When it ends, everything is on the disk.
         `ReadOnly`, `DiskFull` or `StoreError` when the database refuses; `SealChanged`,
         `MissingKey` or `Tampered` where the rows that are there are sealed in another way. With
-        `scrub` nothing of what was deleted is left in the files then, unless its `write` says so.
+        `scrub` nothing of what was deleted is left in the files then, unless its `write` says so;
+        with "later" once `Database.clean` was called.
         """
         from anaphora.store.records.transaction import RecordTransaction
 

@@ -179,6 +179,7 @@ def stats(context: typer.Context, as_json: Json = False) -> None:
         ("vectors", f"{stats.vectors:,}"),
         ("vectors to come", _to_come(stats.pending)),
         ("statements to compare", _to_come(stats.links_due)),
+        ("forgettings to clean up after", _to_come(stats.cleaning_due)),
         ("memories", f"{stats.memories:,}"),
         ("projects", f"{stats.projects:,}"),
         ("files of projects", f"{stats.files:,}"),
