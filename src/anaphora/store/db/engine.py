@@ -207,9 +207,10 @@ class Database:
             yield change
             if change.changed:
                 statements.advance(change.connection, namespace, change.seq)
-                if is_later:
-                    self._owed[change.count(_FORGETTINGS)] = change.traces or set()
-        if scrub and change.changed and not is_later:
+                number = change.count(_FORGETTINGS) if is_later else 0
+        if change.changed and is_later:
+            self._owed[number] = change.traces or set()
+        elif change.changed and scrub:
             change.is_clean = self.scrub(change.traces or ())
 
     def uncleaned(self) -> int:
