@@ -152,6 +152,7 @@ class Database:
         self._is_made = False
         self._reader: sqlite.SqliteReader | None = None
         self._searched: sqlite.SearchedFile | None = None
+        self._cleaning = threading.Lock()
         self._owed: dict[int, set[bytes]] = {}
         """The traces of this process's own forgettings that are not cleaned yet, by number."""
         self._closed = False
@@ -223,18 +224,21 @@ class Database:
         Whether that was possible: else it stays due, also where this process ends meanwhile. Of
         what another process forgot no traces are known: then the file is written anew.
         """
-        upto, done = self.version(_FORGETTINGS), self.version(_CLEANINGS)
-        due = range(done + 1, upto + 1)
-        traces = set[bytes]().union(*(self._owed.get(number, ()) for number in due))
-        if due and not self.scrub(traces, anew=not self._owed.keys() >= set(due)):
-            return False
-        if due:
-            also()
-            with self._turn(), self._transaction("write") as write:
-                cleaned, _ = statements.lock(write, _CLEANINGS)
-                statements.advance(write, _CLEANINGS, max(cleaned, upto))
-            self._owed = {number: of_own for number, of_own in self._owed.items() if number > upto}
-        return True
+        with self._cleaning:
+            upto, done = self.version(_FORGETTINGS), self.version(_CLEANINGS)
+            due = range(done + 1, upto + 1)
+            traces = set[bytes]().union(*(self._owed.get(number, ()) for number in due))
+            if due and not self.scrub(traces, anew=not self._owed.keys() >= set(due)):
+                return False
+            if due:
+                also()
+                with self._turn(), self._transaction("write") as write:
+                    cleaned, _ = statements.lock(write, _CLEANINGS)
+                    statements.advance(write, _CLEANINGS, max(cleaned, upto))
+                self._owed = {
+                    number: of_own for number, of_own in self._owed.items() if number > upto
+                }
+            return True
 
     def erase(self, namespace: str) -> None:
         """Delete every row of a namespace, its head too: it was never there. `StoreError`.
