@@ -189,7 +189,7 @@ def test_a_log_that_another_keeps_is_named(
     """When a reader keeps the log from being cut the result says so, and a later scrub does it."""
     from anaphora.store.db import sqlite
 
-    monkeypatch.setattr(sqlite, "_CUT_SECONDS", 10)
+    monkeypatch.setattr(sqlite, "_CUT_SECONDS", 0.01)
     truth = open_database(tmp_path / "truth.db")
     desk = Desk(truth, clock)
     done = desk.say("Quetzalcoatlus")
