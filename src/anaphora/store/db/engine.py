@@ -105,9 +105,7 @@ class Write:
 
     def count(self, counter: str) -> int:
         """Add one to a counter of the database; what it is then."""
-        count, _ = statements.lock(self.connection, counter)
-        statements.advance(self.connection, counter, count + 1)
-        return count + 1
+        return _count(self.connection, counter)
 
     @property
     def changed(self) -> bool:
@@ -227,17 +225,19 @@ class Database:
         with self._cleaning:
             upto, done = self.version(_FORGETTINGS), self.version(_CLEANINGS)
             due = range(done + 1, upto + 1)
+            if not due:
+                return True
             traces = set[bytes]().union(*(self._owed.get(number, ()) for number in due))
-            if due and not self.scrub(traces, anew=not self._owed.keys() >= set(due)):
+            if not self.scrub(traces, anew=not self._owed.keys() >= set(due)):
                 return False
-            if due:
-                also()
-                with self._turn(), self._transaction("write") as write:
-                    cleaned, _ = statements.lock(write, _CLEANINGS)
-                    statements.advance(write, _CLEANINGS, max(cleaned, upto))
-                self._owed = {
-                    number: of_own for number, of_own in self._owed.items() if number > upto
-                }
+            also()
+            with self._turn(), self._transaction("write") as write:
+                cleaned, _ = statements.lock(write, _CLEANINGS)
+                statements.advance(write, _CLEANINGS, max(cleaned, upto))
+            # Others may add to it meanwhile: so it is neither walked through nor replaced.
+            for number in tuple(self._owed):
+                if number <= upto:
+                    del self._owed[number]
             return True
 
     def erase(self, namespace: str) -> None:
@@ -248,8 +248,7 @@ class Database:
         if self.path is not None and not sqlite.exists(self.path):
             return
         with self._turn(), self._transaction("write") as write:
-            count, _ = statements.lock(write, _ERASURES)
-            statements.advance(write, _ERASURES, count + 1)
+            _count(write, _ERASURES)
             for table in TABLES.values():
                 if "namespace" in table.key:
                     statements.delete(write, table.name, (("namespace", 1),), (namespace,))
@@ -540,6 +539,12 @@ class _TransactionSnapshot(Database):
         from sqlalchemy import text
 
         return [tuple(row) for row in self._connection.execute(text(statement), parameters)]
+
+
+def _count(connection: Any, counter: str) -> int:
+    count, _ = statements.lock(connection, counter)
+    statements.advance(connection, counter, count + 1)
+    return count + 1
 
 
 def _hide_password(url: str) -> str:
